@@ -1,9 +1,9 @@
 //! The cost of one operation over shared memory between two ranks that are threads, in wall-clock
 //! time.
 //!
-//! Rank 0 works on memory of rank 1, whose thread sleeps outside the fabric meanwhile; in the
-//! `…_waiting` variants rank 1 waits inside it, so that each operation has to check whether to wake
-//! it. Run with `cargo bench --bench fabric`.
+//! Rank 0 accesses the memory of rank 1, whose thread sleeps outside the fabric; in the `…_waiting`
+//! variants rank 1 waits inside it, so that each operation has to check whether to wake it. Run
+//! with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use onesided::lock::{Guard, Lock, RmaLock};
@@ -76,8 +76,8 @@ async fn repeat(fabric: Fabric, work: Work, times: u64, asleep: Option<Arc<Barri
     Ok(elapsed)
 }
 
-/// Passes `times` barriers of both ranks, by the barrier unit or by the group's own.
-/// Returns the elapsed time in picoseconds.
+/// Executes `times` barriers between both ranks, by the barrier unit or by the group. Returns the
+/// elapsed time in picoseconds.
 async fn meet(fabric: Fabric, unit: bool, times: u64) -> ProgramResult<u64> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = barrier::Barrier::new(&mut world).await?;
@@ -102,7 +102,7 @@ fn measure_barriers(unit: bool, times: u64) -> Duration {
     }
 }
 
-/// The activity of rank 1 meanwhile.
+/// The activity of rank 1 during the measurement.
 #[derive(Clone, Copy, Debug)]
 enum Peer {
     Asleep,

@@ -24,7 +24,7 @@ fn adds(how: How, target: Target, count: u32) -> impl Program<Out = u64> {
     async move |fabric| global_adds(fabric, options, target, count, Together::Barrier).await
 }
 
-/// The conditions of table 3, by number; two helpers; no helper.
+/// The conditions of table 3, by number, and the variants with two helpers and without one.
 fn ways() -> impl Iterator<Item = (String, How)> {
     let table = Condition::TABLE.into_iter().enumerate();
     table

@@ -1,4 +1,4 @@
-//! The lock paper's latencies as predicted by the simulator, in *virtual* time: criterion is given
+//! The lock paper's latencies as predicted by the simulator, in *virtual* time: criterion receives
 //! simulated durations, so its reports compare models and protocols, not this machine.
 //!
 //! Criterion cannot work with samples that are all equal, so each sample is a job with another seed
@@ -23,8 +23,8 @@ fn slowest_pair(platform: &Platform, ranks: usize, ranks_per_node: u32, seed: u6
 
 fn reader_pair(c: &mut Criterion) {
     let mut group = c.benchmark_group("virtual_reader_pair");
-    // Warming up doubles the repetitions until that much *real* time has passed, and repetitions
-    // take none here.
+    // The warm-up doubles the number of repetitions until this much *real* time has passed, but
+    // repetitions take almost no real time here.
     group.sample_size(10).warm_up_time(Duration::from_nanos(1)).measurement_time(Duration::from_millis(500));
     let machines = [("fx100", Platform::fx100(), 32), ("fx10", Platform::fx10(), 16)];
     for (name, platform, ranks_per_node) in machines {

@@ -58,7 +58,8 @@ fn simulating(c: &mut Criterion) {
     group.finish();
 }
 
-/// Measures a reflect of the slower of two ranks: its faces in i go to the other, those in j to itself.
+/// Measures a reflect between two ranks by the slower one. Faces in i are sent to the other rank,
+/// faces in j to the rank itself.
 fn on_threads(c: &mut Criterion) {
     let mut group = c.benchmark_group("threads_reflect");
     group.sample_size(10).measurement_time(Duration::from_secs(2));

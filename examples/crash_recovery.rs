@@ -1,14 +1,14 @@
-//! A rank kills itself in the middle of an update under a lock. The others notice, mend the record,
-//! and continue.
+//! A rank kills itself in the middle of an update under a lock. The others notice, repair the
+//! record, and continue.
 //!
 //! ```text
 //! cargo example crash_recovery --release -- --ranks 4
 //! cargo example crash_recovery --release -- --ranks 4 --fabric virt
 //! ```
 //!
-//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, which loses
-//! it to the others just the same. A job that has lost a rank ends with that rank's exit code, so
-//! the launcher's is not 0.
+//! Between processes the rank is killed as by `kill -9`. Elsewhere its program panics, and the rank
+//! is lost to the others just the same. A job that has lost a rank ends with that rank's exit code,
+//! so the launcher's is not 0.
 
 use onesided::lock::Guard;
 use onesided::{
@@ -34,7 +34,7 @@ async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> Program
     let mut world = Group::world(&fabric).await?;
     let window = fabric.alloc_symmetric(16).await?;
     let record = [fabric.remote_word(window.at(HOME, 0))?, fabric.remote_word(window.at(HOME, 8))?];
-    // One rank may die. Each death uses up an epoch, and 136 bytes at each rank.
+    // One rank may die. Each death consumes an epoch, and 136 bytes at each rank.
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(1)).await?;
     let survivors = world.split((me != last || me == HOME).then_some(0), 0).await?;
     world.barrier().await?;
@@ -43,7 +43,7 @@ async fn crash_recovery(fabric: Fabric, rounds: u64, processes: bool) -> Program
         let guard = match lock.write().await {
             Err(LockError::Torn { by }) => {
                 let mut guard = lock.mend().await?;
-                // Another rank may have mended it first.
+                // Another rank may have repaired it first.
                 if guard.torn().is_some() {
                     mend(&fabric, &record, by).await?;
                     guard.clear_torn().await?;

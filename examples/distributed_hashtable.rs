@@ -1,6 +1,6 @@
-//! One hashtable in the memory of all ranks, each part under a lock of its own.
+//! One hashtable in the memory of all ranks, each part with its own lock.
 //!
-//! Every rank inserts keys and looks up those of others, one insert for nine lookups; in the end
+//! Every rank inserts keys and looks up those of others, one insert for nine lookups; at the end
 //! all keys must be there. The table is [`repro::workloads::hashtable`], generic over the lock. Run
 //! it between real processes, and in virtual time:
 //!
@@ -86,7 +86,7 @@ One hashtable in the memory of all ranks; every rank inserts, looks up, and in t
   --lock NAME          the lock of each part (that of the paper)
 ";
 
-/// Reads the lock that `--lock` names; by default the queue lock that prefers readers.
+/// Parses the lock given by `--lock`; by default the queue lock that prefers readers.
 fn lock(rest: Vec<OsString>) -> Result<LockKind, String> {
     match &rest[..] {
         [] => Ok(LockKind::ReaderPreference),

@@ -14,7 +14,7 @@ async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
     let best = fabric.caps().register_existing;
     for atomics in [false, true] {
         if atomics && best != Existing::CrossCopy {
-            // It would measure the same way again.
+            // This would repeat the same measurement.
             continue;
         }
         let mine = vec![u64::from(fabric.rank().number()); 1 << 17];

@@ -1,6 +1,6 @@
-//! A broadcast by copies between other ranks' memory, each ordered behind the one that it needs:
-//! figure 3 of the paper on the ACP library. Rank 0 copies to 1, then from 1 to 2 and from 1 to 3;
-//! the others only wait in `sync`.
+//! A broadcast by copies between other ranks' memory, each ordered after the one on which it
+//! depends: figure 3 of the paper on the ACP library. Rank 0 copies to 1, then from 1 to 2 and from
+//! 1 to 3; the others only wait in `sync`.
 //!
 //! With more ranks the tree continues: rank r has the message from rank r / 2. Run it between processes, in virtual
 //! time, and with a helper that takes commands from a queue:
@@ -37,7 +37,8 @@ async fn ga_broadcast(fabric: Fabric, bytes: usize, mode: Mode) -> ProgramResult
             println!("message {round}:");
             broadcast(&acp, bytes).await?;
         }
-        // A rank that waits here also serves: it carries out requested copies where the network cannot copy by itself.
+        // A rank that waits here also serves others: it executes requested copies if the network
+        // cannot copy by itself.
         acp.sync().await?;
         let mut arrived = vec![0; bytes];
         acp.read(own, &mut arrived).await?;

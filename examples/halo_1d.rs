@@ -7,9 +7,10 @@
 //! cargo example halo_1d --release -- --ranks 4 --fabric virt --steps 1 --timeline halo.json
 //! ```
 //!
-//! `--help` lists its options. The output names the form that all ranks agreed on, which uses fewer
-//! queues than requested if queues run out. With one step, `--timeline FILE` shows in Perfetto how
-//! the request is made, and one iteration; `--trace FILE` shows the operations of any fabric.
+//! `--help` lists its options. The output states the form on which all ranks agreed, which uses
+//! fewer queues than requested if queues run out. With one step, `--timeline FILE` shows in
+//! Perfetto how the request is created, and one iteration; `--trace FILE` shows the operations of
+//! any fabric.
 
 use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,

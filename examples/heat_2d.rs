@@ -1,4 +1,5 @@
-//! A heat solver on a grid of ranks whose halos the network exchanges while the inside is computed.
+//! A heat solver on a grid of ranks. The network exchanges the halos while the interior is
+//! computed.
 //!
 //! ```text
 //! cargo example heat_2d --release -- --ranks 4
@@ -7,11 +8,12 @@
 //! ```
 //!
 //! A tile and its halos are one buffer: rows are sent from it and received in it as they are,
-//! columns as vectors. There are two, the field before a step and the field after it, and an exchange
-//! for each. A step starts the exchange, computes the cells that need no halo, waits, and computes the
-//! border, all on views of the buffers: over shared memory, the buffers themselves. At the edges of the plate there is no neighbour, and the halo stays as
-//! it was set. In virtual time a cell takes a nanosecond. In the end every rank compares its tile,
-//! bit by bit, with the same plate computed by one loop.
+//! columns as vectors. There are two, the field before a step and the field after it, and an
+//! exchange for each. A step starts the exchange, computes the cells that need no halo, waits, and
+//! computes the border, all on views of the buffers: over shared memory, the buffers themselves. At
+//! the edges of the plate there is no neighbour, and the halo keeps its initial values. In virtual
+//! time a cell takes a nanosecond. At the end every rank compares its tile, bit by bit, with the
+//! same plate computed by one loop.
 //!
 //! `--help` lists its options.
 
@@ -21,11 +23,10 @@ use onesided::{
 };
 use std::{ffi::OsString, fs, io, ops::Range, path::PathBuf, process::ExitCode, time::Duration};
 
-/// The share of the difference to its neighbours that a cell takes on in a step.
+/// The fraction of the difference to its neighbours by which a cell changes in a step.
 const RATE: f64 = 0.2;
 
-/// The time that a cell takes in virtual time. In wall-clock time, computing it takes time by
-/// itself.
+/// The time per cell in virtual time. In wall-clock time, the computation itself takes time.
 const CELL: Duration = Duration::from_nanos(1);
 
 /// The temperatures around the plate: `HOT` along the middle third of its upper edge, `WARM` along
@@ -46,8 +47,8 @@ struct Tile {
 }
 
 impl Tile {
-    /// Returns the tile of one member; some tiles are one cell longer where the side does not
-    /// divide evenly.
+    /// Returns the tile of one member; some tiles are one cell longer if the side does not divide
+    /// evenly.
     fn of(grid: &Cartesian, member: usize, side: usize) -> ProgramResult<Tile> {
         let at = grid.coordinates(member)?;
         let part = |dim: usize| {
@@ -74,7 +75,7 @@ impl Tile {
         (self.rows + 2) * self.width()
     }
 
-    /// Creates a field that is cold inside and has the constant temperatures around the plate.
+    /// Creates the initial field: cold inside, with the constant temperatures around the plate.
     fn at_first(&self) -> Vec<f64> {
         let mut field = vec![0.0; self.cells()];
         let [top, left] = self.at;
@@ -177,7 +178,7 @@ async fn heat_2d(fabric: Fabric, side: usize, steps: u32, picture: Option<PathBu
     for _ in 0..steps {
         let mut next = new.view_mut(0..tile.cells())?;
         old_halo.start().await?;
-        // The sent cells may be read meanwhile; the halo may not.
+        // The sent cells may be read during the exchange; the halo may not.
         tile.inside(&old.rows(width + 1, columns, &[(tile.rows, width)])?, &mut next);
         fabric.compute(CELL * tile.cells_inside()).await;
         old_halo.wait().await?;

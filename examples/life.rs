@@ -8,10 +8,10 @@
 //!
 //! A rank has a block of the torus and a shadow of one cell around it, corners included: whether a
 //! cell lives depends on all eight around it. Each step starts the update of the shadow, computes
-//! the cells that don't need it, waits, and computes the others. All of it is done where the cells
-//! are: rows of views, no copies. In virtual time a cell takes a nanosecond.
+//! the cells that don't need it, waits, and computes the others. All of it is done in place: rows
+//! of views, no copies. In virtual time a cell takes a nanosecond.
 //!
-//! In the end every rank compares its block with the same torus computed by one loop. Before that,
+//! At the end every rank compares its block with the same torus computed by one loop. Before that,
 //! a glider has to fly once around a small torus and return.
 //!
 //! `--help` lists its options.
@@ -23,8 +23,7 @@ use onesided::{
 };
 use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 
-/// The time that a cell takes in virtual time. In wall-clock time, computing it takes time by
-/// itself.
+/// The time per cell in virtual time. In wall-clock time, the computation itself takes time.
 const CELL: Duration = Duration::from_nanos(1);
 
 /// The widths of a reflect: one cell around the block, with the torus continuing at its bounds.
@@ -100,7 +99,7 @@ impl Torus {
         }
     }
 
-    /// Returns all cells, at each node, row by row: as the reflect of a shadow that is the whole
+    /// Returns all cells, at each node, row by row, by a reflect of a shadow that is the whole
     /// torus. Global.
     async fn gathered(&mut self, explain: bool) -> ProgramResult<Vec<u8>> {
         let mapping = self.now.mapping().clone().shadow(&[Shadow::Full, Shadow::Full])?;
@@ -169,7 +168,8 @@ fn alone(side: i64, steps: u32, first: impl Fn(i64, i64) -> bool) -> Vec<u8> {
     now
 }
 
-/// Returns whether a cell lives in the beginning: about one in three, by the number of the soup.
+/// Returns whether a cell is initially alive: about one in three is, depending on the number of the
+/// soup.
 fn chance(soup: u64, row: i64, column: i64) -> bool {
     let mut bits = soup ^ (row as u64) << 32 ^ column as u64;
     for _ in 0..3 {
@@ -178,7 +178,7 @@ fn chance(soup: u64, row: i64, column: i64) -> bool {
     (bits >> 32).is_multiple_of(3)
 }
 
-/// Sends a glider around a torus, and checks its position half-way and in the end.
+/// Sends a glider around a torus, and checks its position half-way and at the end.
 async fn fly(fabric: &Fabric) -> ProgramResult<()> {
     let glider = |row, column| GLIDER.contains(&[row, column]);
     let mut torus = Torus::new(fabric, FLIGHT, glider).await?;

@@ -72,7 +72,7 @@ impl Summa<'_> {
             let k = panel.min(a_end - at).min(b_end - at);
             let (mut a_panel, mut b_panel) = (vec![0.0; m * k], vec![0.0; k * n]);
             if grid.column() == column {
-                // Whole columns: they lie one after the other.
+                // Whole columns, which are contiguous.
                 a_panel.copy_from_slice(&a[(at - a_columns.start) * m..][..m * k]);
                 grid.broadcast_send(Scope::Row, topology, Matrix::new(&a_panel, m, k, m)?).await?;
             } else {
@@ -94,7 +94,7 @@ impl Summa<'_> {
         Ok(panels)
     }
 
-    /// Returns the greatest difference to the serial product, at any process.
+    /// Returns the largest difference from the serial product, over all processes.
     async fn difference(&self) -> ProgramResult<f64> {
         let all = 0..self.size;
         let (a, b) = (block(0, &self.rows, &all), block(1, &all, &self.columns));

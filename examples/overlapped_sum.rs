@@ -1,8 +1,8 @@
 //! Sums over all ranks by the barrier unit, which adds while the ranks compute the next round.
 //!
 //! π is the integral of 4 / (1 + x²) from 0 to 1. In each round all ranks take twice as many points
-//! as in the previous one, whose sum is in progress meanwhile. It is exact and rounded once, so it
-//! does not depend on the order in which ranks arrive, nor on the nodes that they are on.
+//! as in the previous one, whose sum is still in progress. The sum is exact and rounded once, so it
+//! does not depend on the order in which ranks arrive, nor on their nodes.
 //!
 //! ```text
 //! cargo example overlapped_sum --release -- --ranks 4
@@ -44,7 +44,7 @@ async fn overlapped_sum(fabric: Fabric) -> ProgramResult<()> {
         let (all, waited) = (fabric.now().picos_since(begun) as f64 * 1e-9, waited as f64 * 1e-9);
         println!("{ROUNDS} sums over {ranks} ranks in {all:.1} ms, {waited:.1} ms of them waiting: {pi}");
     }
-    // The other ranks may need this one's gates until they are done, too.
+    // The other ranks may need this one's gates until they, too, are done.
     Ok(world.barrier().await?)
 }
 

@@ -1,6 +1,7 @@
 //! The one-way time of a message while receives for other messages are posted: half a round trip
-//! between ranks 0 and 1, by the number of posted receives. A library that searches its receives
-//! for each message takes longer the more there are; one that checks a single place does not.
+//! between ranks 0 and 1, by the number of posted receives. A library that searches its posted
+//! receives for each message takes longer the more there are; one that checks a single place does
+//! not.
 //!
 //! ```text
 //! cargo example ping_pong --release -- --ranks 2 --posted 600
@@ -18,7 +19,7 @@ use std::{error::Error, ffi::OsString, path::PathBuf, process::ExitCode};
 /// The measurement to make.
 #[derive(Clone, Debug)]
 struct Measurement {
-    /// The most receives that are posted besides the one that is waited for.
+    /// The maximum number of posted receives besides the one that is awaited.
     posted: usize,
     bytes: usize,
     rounds: usize,
@@ -31,7 +32,7 @@ struct Point {
     posted: usize,
     /// The median of half the round trips.
     one_way: f64,
-    /// The mean of the calls that posted the last ones.
+    /// The mean time of the calls that posted the last ones.
     post: Option<f64>,
 }
 
@@ -61,7 +62,7 @@ async fn measured(world: &Communicator, most: usize, bytes: usize, rounds: usize
     let (message, into) = (vec![0u8; bytes], world.buffer::<u8>(bytes)?);
     let others = world.buffer::<u64>(most.max(1))?;
     let micros = |from, to: onesided::Time| to.picos_since(from) as f64 * 1e-6;
-    // The first messages of an index find its areas, and make its descriptors where there are any.
+    // The first messages of an index look up its areas, and create its descriptors, if any.
     for index in (1..=most).chain(1..=most) {
         let receiving = world.irecv(&others.slice(0..1)?, peer, index).await?;
         world.send(&[0u64], peer, index).await?;
@@ -76,7 +77,7 @@ async fn measured(world: &Communicator, most: usize, bytes: usize, rounds: usize
         }
         let post = (posted > first).then(|| micros(begun, fabric.now()) / (posted - first) as f64);
         let mut halves = Vec::with_capacity(rounds);
-        // The first rounds are for caches.
+        // The first rounds warm up caches.
         for round in 0..rounds + rounds.min(10) {
             let begun = fabric.now();
             if world.me() == 0 {
@@ -118,7 +119,7 @@ fn table(points: &[Point], bytes: usize) {
     }
 }
 
-/// Writes a plot whose lower axis has the same room for each doubling.
+/// Writes a plot with a logarithmic x axis.
 fn draw(path: &PathBuf, points: &[Point], bytes: usize) -> Result<(), Box<dyn Error + Send + Sync>> {
     const LINE: RGBColor = RGBColor(0x1f, 0x5f, 0x99);
     let text = |size: i32| ("sans-serif", size).into_font();

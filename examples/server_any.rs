@@ -1,5 +1,5 @@
-//! Rank 0 serves any client: it receives without naming the sender, and answers the sender of each
-//! request. `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
+//! Rank 0 serves any client: it receives from any source, and answers the sender of each request.
+//! `cargo example server_any -- --ranks 4`, or with `--fabric virt`.
 
 use onesided::{
     fmpl::{Fmpl, Options},

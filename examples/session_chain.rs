@@ -25,7 +25,7 @@ async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> ProgramResult
     let words = message.span::<u64>(&fabric, 0, bytes / 8)?;
     fabric.write(&words, &vec![if me == 0 { 42 } else { 0 }; bytes / 8])?;
 
-    // The root's queue runs at once, the others' when blocks arrive.
+    // The root's queue runs immediately, the others' when blocks arrive.
     let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
     let queue = fabric.open_queue(QueueSpec::new(mode))?;
     let at = queue.register_fixed(&message, MESSAGE)?;

@@ -1,7 +1,7 @@
 //! A counter and a histogram in one rank's memory, under a lock that cannot be bypassed.
 //!
-//! Where the ranks share memory, a holder counts in place; elsewhere it gets and puts copies. Run
-//! it between real processes, and in virtual time:
+//! If the ranks share memory, a holder counts in place; otherwise it gets and puts copies. Run it
+//! between real processes, and in virtual time:
 //!
 //! ```text
 //! cargo example shared_counter --release -- --ranks 4
@@ -14,8 +14,8 @@ use onesided::{
 };
 use rdma_fabric::Fabric;
 
-/// The number of values. The first shared element counts all samples, the others how often each
-/// value came.
+/// The number of values. The first shared element counts all samples, the others the occurrences of
+/// each value.
 const BINS: usize = 16;
 
 /// Returns the samples that a rank counts: the high bits of a generator that differs from rank to
@@ -58,7 +58,7 @@ async fn shared_counter(fabric: Fabric, rounds: usize) -> ProgramResult<()> {
     let took = fabric.now() - start;
     world.barrier().await?;
 
-    // The expected counts, found by counting alone.
+    // The expected counts, computed by this rank alone.
     let mut want = vec![0; 1 + BINS];
     for bin in (0..fabric.ranks() as u32).flat_map(|rank| samples(Rank::new(rank)).take(rounds)) {
         want[0] += 1;

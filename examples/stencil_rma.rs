@@ -17,7 +17,7 @@ use onesided::{
 use rdma_fabric::Fabric;
 use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};
 
-/// Runs both forms, one after the other.
+/// Runs both forms, one after another.
 async fn stencil_rma(fabric: Fabric, side: usize, steps: u32) -> ProgramResult<()> {
     let stencil = Stencil::of_ranks(fabric.ranks() as u32, side, steps);
     let wanted = stencil.reference()[fabric.rank().index()];

@@ -13,8 +13,8 @@ struct TicketLock {
     flushes: bool,
 }
 
-/// At rank 0: the next ticket. At every rank: the ticket whose turn it is, as far as this rank was
-/// notified.
+/// At rank 0: the next ticket. At every rank: the ticket whose turn it is, as far as this rank has
+/// been notified.
 const TICKETS: u64 = 0;
 const TURN: u64 = 8;
 /// At rank 0, by ticket: the rank that has drawn it, plus one.
@@ -35,7 +35,7 @@ impl TicketLock {
     async fn lock(&self) -> ProgramResult<u64> {
         let ticket = self.fabric.fetch_add(&self.tickets, 1).await?;
         let me = u64::from(self.fabric.rank().number()) + 1;
-        // A rank that finds no mark here leaves its own and waits; one that finds the mark enters.
+        // A rank that finds no mark here sets its own and waits; one that finds the mark enters.
         let before = self.fabric.swap(&self.holder(ticket)?, me).await?;
         if ticket > 0 && before == 0 {
             let turn: LocalWord<u64> = self.region.word(&self.fabric, TURN as usize)?;

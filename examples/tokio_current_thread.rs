@@ -1,5 +1,5 @@
-//! A lock raced against a timer on tokio's current-thread runtime:
-//! `cargo example tokio_current_thread -- --ranks 2`.
+//! A lock raced against a timer on Tokio's current-thread runtime: `cargo example
+//! tokio_current_thread -- --ranks 2`.
 //!
 //! Rank 0 keeps the lock for a while; the others give up waiting twice, and then wait. (Giving up
 //! keeps one of the rank's few queue nodes in use until the lock reaches it, so a program should

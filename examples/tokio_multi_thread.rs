@@ -1,5 +1,5 @@
-//! Tasks of tokio's multi-thread runtime that wait for different words of one rank:
-//! `cargo example tokio_multi_thread -- --ranks 2`.
+//! Tasks of Tokio's multi-thread runtime that wait for different words of one rank: `cargo example
+//! tokio_multi_thread -- --ranks 2`.
 //!
 //! Every rank spawns a task per mailbox; each takes the values that its right neighbour puts there,
 //! and answers.

@@ -56,7 +56,7 @@ async fn window_lock(fabric: Fabric, rounds: u64) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Returns the version that all words of the record carry.
+/// Returns the version, which all words of the record must have in common.
 fn whole(record: &[u64]) -> Result<u64, String> {
     match record.iter().find(|&&word| word != record[0]) {
         None => Ok(record[0]),

@@ -1,8 +1,8 @@
 //! Counts the words of a text, all ranks in one map that is spread over all ranks' memory.
 //!
-//! A rank that reads a word finds its entry in the map, or makes it, and adds one to the value by
-//! an atomic: an entry is global memory as any other. Rank 0 compares the counts with those of a
-//! program without ranks. Run it between processes, in virtual time, and with a text of your own:
+//! A rank that reads a word looks up its entry in the map, or creates it, and adds one to the value
+//! by an atomic: an entry is global memory like any other. Rank 0 compares the counts with those of
+//! a program without ranks. Run it between processes, in virtual time, and with a text of your own:
 //!
 //! ```text
 //! cargo example word_count --release -- --ranks 4
@@ -17,15 +17,15 @@ use onesided::{
 use pico_args::Arguments;
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, process::ExitCode};
 
-/// The text that is counted if no other one is named.
+/// The text that is counted by default.
 const TEXT: &str = include_str!("../LICENSE-APACHE");
 
 /// Counts the words of `text`; each rank takes every `ranks`th line.
 async fn word_count(fabric: Fabric, text: &str) -> ProgramResult<()> {
     let (me, ranks) = (fabric.rank(), fabric.ranks());
     let right = sequential(text);
-    // An element has four words besides key and value, and its block two marks. Hashes may put
-    // most elements to one rank.
+    // An element has four words besides key and value, and its block two marks. Hashing may put
+    // most elements on one rank.
     let (words, bytes) = (right.len(), right.keys().map(|word| key(word).len() + 56).sum::<usize>());
     let slots = words / ranks + 1;
     let options = Options::default().heap_bytes(bytes + 32 * slots + 8 * ranks + 1024);
@@ -95,8 +95,7 @@ fn words_of(line: &str) -> impl Iterator<Item = String> {
     line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
-/// Returns a word filled up to a multiple of 8 bytes: the value follows the key, and is to be
-/// aligned.
+/// Returns a word padded to a multiple of 8 bytes: the value follows the key, and must be aligned.
 fn key(word: &str) -> Vec<u8> {
     let mut key = word.as_bytes().to_vec();
     key.resize(key.len().next_multiple_of(8), 0);

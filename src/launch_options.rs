@@ -19,7 +19,7 @@ use tofu2_sim::{
 /// | `--ranks N` | `ONESIDED_RANKS` | number of ranks | 1 |
 /// | `--fabric NAME` | `ONESIDED_FABRIC` | `shm`, `threads`, `cluster` or `virt` | `shm` |
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
-/// | `--on-node NAME` | | cluster: the transport between ranks of one node: `shm`, or `ofi` as if each were on a node of its own | `shm` |
+/// | `--on-node NAME` | | cluster: the transport between ranks of one node: `shm`, or `ofi` as if each were on a separate node | `shm` |
 /// | `--atomics NAME` | `ONESIDED_ATOMICS` | cluster with one rank per node: the way to access words of other ranks: `cpu`, by the target's CPU, or `nic`, by libfabric's atomics | `cpu` |
 /// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
 /// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot by default | this machine |
@@ -57,7 +57,7 @@ pub struct Launch {
     /// The number of ranks if it was requested explicitly, instead of by another launcher that
     /// started this process.
     pub asked_ranks: Option<usize>,
-    /// The provider that they run on.
+    /// The provider on which they run.
     pub provider: Provider,
     /// libfabric's provider between the nodes of a cluster.
     pub ofi: String,
@@ -67,7 +67,7 @@ pub struct Launch {
     pub atomics: AtomicsBy,
     /// The interface, or its address, by which nodes of a cluster reach each other.
     pub interface: Option<String>,
-    /// The file that names the hosts of a cluster.
+    /// The file that lists the hosts of a cluster.
     pub hosts: Option<PathBuf>,
     /// How long a rank of a cluster may be silent before it counts as lost.
     pub lease: Duration,
@@ -82,13 +82,13 @@ pub struct Launch {
     pub seed: u64,
     /// Longest random latency that is added to each leg of an operation in a simulated run.
     pub jitter: Duration,
-    /// How long all ranks may be parked, with none able to be woken, before the job ends; see
+    /// How long all ranks may be parked, with nothing able to wake them, before the job ends; see
     /// [`Launcher::stuck_after`](tofu2_sim::shm::Launcher::stuck_after).
     pub stuck_after: Option<Duration>,
     /// The CPUs that each rank may use. Virtual time has only one thread and ignores this.
     pub bind: Bind,
-    /// Whether an address on one control queue means the same on the rank's other queues; see
-    /// [`Launcher::shared_address_space`](tofu2_sim::shm::Launcher::shared_address_space). In
+    /// Whether an address on one control queue denotes the same memory on the rank's other queues;
+    /// see [`Launcher::shared_address_space`](tofu2_sim::shm::Launcher::shared_address_space). In
     /// virtual time this sets the platform's constant `shared_tags`.
     pub shared_address_space: bool,
     /// Whether each rank has a thread that executes the work that other ranks' control queues have

@@ -47,15 +47,14 @@
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
 //! # Where to look next
-//! [`Fabric`] is what programs hold, whichever provider is below it. [`lock::RwLock`] is the
+//! [`Fabric`] is what programs hold, regardless of the provider below it. [`lock::RwLock`] is the
 //! readers-writer lock, and [`lock::Window`] is memory with MPI-3's epochs.
-//! [`prdma::Neighbourhood`] makes exchanges with fixed neighbours that the network runs by itself.
-//! [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any two of
-//! them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not grow with
-//! the number of posted receives; over them, [`blacs::Blacs`] exchanges matrices on grids of processes.
-//! [`xmp::NodeSet`] distributes arrays over ranks and keeps the shadows around each rank's block up to
-//! date.
-//! [`Launch`] does what `launch` does, step by step.
+//! [`prdma::Neighbourhood`] creates exchanges with fixed neighbours that the network executes by
+//! itself. [`acp::Acp`] gives every byte of all ranks a 64-bit address, orders copies between any
+//! two of them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not
+//! grow with the number of posted receives; over them, [`blacs::Blacs`] exchanges matrices on grids
+//! of processes. [`xmp::NodeSet`] distributes arrays over ranks and keeps the shadows around each
+//! rank's block up to date. [`Launch`] does what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
 // docs.rs shows which items need which feature.
@@ -109,7 +108,7 @@ pub use rdma_fabric::{
     Pact, Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
     Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
 };
-// Not inlined: its page would hold the pages of all of `core`.
+// Not inlined: its page would include the pages of all of `core`.
 #[doc(no_inline)]
 pub use rdma_fabric::bytemuck;
 #[doc(inline)]

@@ -4,7 +4,7 @@ use rdma_fabric::{Fabric, FabricError};
 use std::str::FromStr;
 use tofu2_sim::shm;
 
-/// The provider that the ranks of a program run on.
+/// The provider on which the ranks of a program run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Provider {
     /// Processes of this machine over shared memory, in wall-clock time.
@@ -30,7 +30,7 @@ pub enum OnNode {
     /// Shared memory.
     #[default]
     Shm,
-    /// The network, as if each were on a node of its own.
+    /// The network, as if each were on a separate node.
     Ofi,
 }
 
@@ -105,9 +105,9 @@ impl Provider {
     /// [`attach_guest`](tofu2_sim::shm::attach_guest).
     ///
     /// # Errors
-    /// Those of [`attach_guest`](tofu2_sim::shm::attach_guest), such as [`FabricError::RankTaken`]
-    /// if this was called before; [`FabricError::Setting`] for a rank of another launcher's job;
-    /// [`FabricError::Unsupported`] if ranks are not processes here.
+    /// The errors of [`attach_guest`](tofu2_sim::shm::attach_guest), such as
+    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
+    /// another launcher's job; [`FabricError::Unsupported`] if ranks are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
         match self {
             Provider::Shm => {

@@ -19,7 +19,7 @@ pub(crate) enum LaunchError {
     /// A job of several processes could not be formed, or its network failed.
     #[error("{0}")]
     Cluster(String),
-    /// Its ranks could not be started on the hosts that a file names.
+    /// Its ranks could not be started on the hosts that a file lists.
     #[cfg(target_os = "linux")]
     #[error("{0}")]
     Hosts(#[from] crate::cluster::HostsError),

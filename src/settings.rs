@@ -89,7 +89,7 @@ impl FromStr for Amount {
 /// The longest file, in bytes: some hundred thousand faults.
 const MOST: u64 = 16 << 20;
 
-/// The time that the writer of a pipe has to finish.
+/// The time within which the writer of a pipe has to finish.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Reads the file of `--faults`, which may be a pipe, a device, or another file without an end.

@@ -26,7 +26,7 @@ mod ofi {
             .header_contents("libfabric.h", &contents)
             .clang_args(library.include_paths.iter().map(|path| format!("-I{}", path.display())))
             .allowlist_item("fi_.*|fid_.*|FI_.*")
-            // Types of the system's headers are included as far as these items need them.
+            // Includes types of the system's headers only if these items need them.
             .allowlist_recursively(true)
             .prepend_enum_name(false)
             .generate_comments(false)

@@ -1,4 +1,4 @@
-//! A program with an argument of its own: `cargo example count -- --ranks 4 10`.
+//! A program with its own argument: `cargo example count -- --ranks 4 10`.
 
 use onesided::{Fabric, ProgramResult};
 

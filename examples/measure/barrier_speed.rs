@@ -1,5 +1,6 @@
-//! Measures the time of barriers, the unit's and the group's own: between two threads on this
-//! machine (wall clock, the shortest of many samples), and in virtual time from 2 ranks up.
+//! Measures the time of barriers, the barrier unit's and the group's own: between two threads on
+//! this machine (wall-clock time, the shortest of many samples), and in virtual time from 2 ranks
+//! up.
 //!
 //! `cargo example barrier_speed --release [most ranks, 4096]`
 
@@ -37,8 +38,8 @@ async fn on_wall_clock(fabric: Fabric, unit: bool) -> ProgramResult<u64> {
     Ok(least)
 }
 
-/// Returns the picoseconds that a barrier takes when all ranks arrive at once: the unit's, and the
-/// group's.
+/// Returns the picoseconds that a barrier takes when all ranks arrive at the same time: the unit's,
+/// and the group's.
 async fn in_virtual_time(fabric: Fabric, shape: GraphShape) -> ProgramResult<(u64, u64)> {
     let mut world = Group::world(&fabric).await?;
     let mut barrier = Barrier::with_shape(&mut world, shape).await?;

@@ -1,12 +1,13 @@
 //! The benefit and the cost of delegation: `cargo example delegation_cost --release`.
 //!
-//! * A copy from one rank's memory to another's, requested by a third, beside a get and a put
-//!   through memory of the third (figures 2 and 1 of the ACP paper): time, and that memory. Over
-//!   threads the third one's CPU copies; in virtual time the destination's rank fetches the bytes.
+//! * A copy from one rank's memory to another's, requested by a third, compared with a get and a
+//!   put through memory of the third (figures 2 and 1 of the ACP paper): the time, and the size of
+//!   that memory. Over threads the third one's CPU copies; in virtual time the destination's rank
+//!   fetches the bytes.
 //! * The time of a rank's own copies of 8 bytes while it executes atomics for others, in each mode:
-//!   the mean over some milliseconds, alone and disturbed, and the number of atomics it served.
-//!   Over threads there are as many helpers as ranks, or twice as many, so the figures depend on
-//!   the number of cores as much as on the mode.
+//!   the mean over some milliseconds, with and without the atomics, and the number of atomics it
+//!   served. Over threads there are as many helpers as ranks, or twice as many, so the figures
+//!   depend on the number of cores as much as on the mode.
 
 use onesided::acp::{self, Acp, Atomics, GlobalAddress, Mode, Options, Order};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank};
@@ -40,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// Returns the number of times that are taken, of which the shortest counts.
+    /// Returns the number of measurements, of which the shortest counts.
     fn batches(self) -> u32 {
         match self {
             Machine::Threads => 50,
@@ -48,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// Returns the time for which a rank is disturbed.
+    /// Returns the time for which a rank executes atomics for others.
     fn window(self) -> Duration {
         match self {
             Machine::Threads => Duration::from_millis(100),
@@ -61,7 +62,7 @@ impl Machine {
 #[derive(Clone, Copy)]
 enum Way {
     Direct,
-    /// By memory of rank 0, which asks.
+    /// Through memory of rank 0, which requests the copy.
     Buffered,
 }
 

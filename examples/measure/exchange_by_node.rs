@@ -2,8 +2,8 @@
 //! exchange_by_node`.
 //!
 //! FX100 in virtual time: start and wait with nothing in between; microseconds of an iteration at
-//! the slowest rank. Each way requests as many queues as its node has; the output names the form
-//! that came out.
+//! the slowest rank. Each variant requests as many queues as its node has; the output states the
+//! resulting form.
 //! * *Grid*: the ranks of a node form a cube in a periodic grid of 3 x 3 x 3 nodes, each
 //!   with its 26 neighbours.
 //! * *All*: every rank of four nodes sends to every other.
@@ -99,7 +99,7 @@ impl Pattern {
     }
 }
 
-/// Returns the picoseconds of an iteration, and the form and aggregation that came out.
+/// Returns the picoseconds of an iteration, and the resulting form and aggregation.
 async fn exchange(
     fabric: Fabric,
     pattern: Pattern,

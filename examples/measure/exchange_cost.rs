@@ -5,8 +5,8 @@
 //! * Two ranks, each of which is both neighbours of the other; start and wait with nothing in
 //!   between. For comparison, half of a word's round trip.
 //! * Two ranks that compute between start and wait: the step less the computing, and the wait
-//!   alone; then with the other rank late by twice that time. Where one rank's calls take longer,
-//!   its CPU has done the copying.
+//!   alone; then with the other rank late by twice that time. If one rank's calls take longer, its
+//!   CPU has done the copying.
 //! * Creating an exchange with 26 neighbours on four ranks.
 
 use core::sync::atomic::{

@@ -1,8 +1,8 @@
-//! The cost of a pair of lock and unlock over shared memory: `cargo example lock_cost --release`.
+//! The cost of a lock/unlock pair over shared memory: `cargo example lock_cost --release`.
 //!
 //! First a remote idle lock whose home is asleep outside the fabric: the fastest of many batches,
-//! three million pairs in all. Then sixteen ranks that all want the lock exclusively, compared with
-//! as many threads on a mutex of the standard library. The other locks are measured in the same
+//! three million pairs in all. Then sixteen ranks that all lock exclusively, compared with the same
+//! number of threads on a mutex of the standard library. The other locks are measured in the same
 //! way.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
@@ -32,7 +32,7 @@ const CONTENDED_PAIRS: u32 = 20_000;
 /// The pair of calls that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pair {
-    /// Two of the machine's read-modify-writes on a word of rank 0: no reader can take less.
+    /// Two read-modify-write instructions on a word of rank 0: no reader can be faster.
     Limit,
     /// [`Pair::Limit`] with four plain stores to another line, as many as a reader publishes.
     LimitPublished,
@@ -53,7 +53,7 @@ struct Measured {
     name: &'static str,
     /// The nanoseconds of a pair by rank 0 alone.
     alone: fn(Pair) -> Result<f64, JobError>,
-    /// The time from the barrier before to the barrier after, with ranks that all lock exclusively.
+    /// The time between the barriers before and after, with ranks that all lock exclusively.
     contended: fn() -> Result<Duration, JobError>,
 }
 
@@ -77,8 +77,8 @@ impl Measured {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which other work
-/// on the machine is least likely to have disturbed.
+/// Repeats a pair on rank 0. Returns the nanoseconds of one in the fastest batch, which is least
+/// affected by other work on the machine.
 async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, asleep: Arc<Barrier>) -> ProgramResult<f64> {
     let mut world = Group::world(&fabric).await?;
     let lock = L::symmetric(&fabric, HOME).await?;

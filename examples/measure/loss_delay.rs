@@ -1,13 +1,15 @@
-//! The delay until ranks are notified of a loss, and their continuation afterwards: each of the last `--victims` ranks,
-//! or of the first with `--first`, waits for ever, to be killed or disconnected from outside; the others wait for them.
+//! The delay until ranks are notified of a loss, and their continuation afterwards: each of the
+//! last `--victims` ranks, or of the first with `--first`, waits forever, to be killed or
+//! disconnected from outside; the others wait for them.
 //!
 //! ```text
 //! cargo example loss_delay --release -- --fabric cluster --ranks 4 --victims 1
 //! ```
 //!
-//! Each rank prints its process, and each survivor the time of its notification, in ns of the system's clock (UNIX
-//! time), and then its continuation. `--log DIRECTORY` also writes these lines to a file of each rank, and
-//! `--talk N` prints N MiB in between, which may have no reader. `cargo xtask hosts` parses this output.
+//! Each rank prints its process ID, and each survivor the time of its notification, in ns of the
+//! system's clock (UNIX time), and then its continuation. `--log DIRECTORY` also writes these lines
+//! to a file of each rank, and `--talk N` prints N MiB in between, which may have no reader. `cargo
+//! xtask hosts` parses this output.
 
 use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{
@@ -64,7 +66,7 @@ async fn loss_delay(fabric: Fabric, options: Options) -> ProgramResult<()> {
     for _ in 0..options.talk << 10 {
         writeln!(io::stdout(), "{:1023}", me)?;
     }
-    // Puts and waits among those that are left.
+    // Puts and waits among the survivors.
     for _ in 0..10 {
         survivors.barrier().await?;
     }

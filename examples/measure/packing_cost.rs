@@ -30,7 +30,7 @@ async fn measure(fabric: Fabric) -> ProgramResult<Vec<Duration>> {
     for (blocks, block) in COLUMNS {
         let buffer = || Buffer::<u64>::new(&fabric, (2 * blocks * block / 8) as usize);
         let (send, receive) = (buffer()?, buffer()?);
-        // Each block is as far from the next one as it is long.
+        // The gap between two blocks is as long as a block.
         let column = [Layout::strided(0, block, &[(blocks, 2 * block)])?];
         let options = Options { direct_blocks: 1, ..Options::form(Form::Cpu) };
         let mut request = hood.alltoallw_init(&send, &column, &receive, &column, &options).await?;

@@ -1,6 +1,6 @@
-//! Does code like that in the lock paper's Figure 5 run on tens of thousands of nodes? Both forms
-//! of the stencil on the modelled FX100, 8 ranks on each node, latency-only network:
-//! `cargo example stencil_scale --release -- [RANKS…]`.
+//! Does code like that in the lock paper's Figure 5 scale to tens of thousands of nodes? Both forms
+//! of the stencil on the modelled FX100, 8 ranks on each node, latency-only network: `cargo example
+//! stencil_scale --release -- [RANKS…]`.
 
 use rdma_fabric::Program;
 use repro::workloads::{Stencil, Tile, stencil_fence, stencil_lock_all};

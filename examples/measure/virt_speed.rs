@@ -8,7 +8,7 @@
 //!   pair.
 //! * `lock`: 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
 //! * `queues`: 512 nodes of FX100; each rank has a full session queue whose puts release each other
-//!   all over the machine, with notices. 20,000 commands per rank, latency-only network and
+//!   across the whole machine, with notices. 20,000 commands per rank, latency-only network and
 //!   routers. Also reports the memory that an open queue takes.
 
 use rdma_fabric::{
@@ -18,7 +18,7 @@ use rdma_fabric::{
 use std::error::Error;
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Run, System, Torus};
 
-/// Makes `pairs` pairs of fetch-adds on a word of rank 0.
+/// Executes `pairs` pairs of fetch-adds on a word of rank 0.
 async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let addr = RemoteAddr { rank: Rank::new(0), region: home.key(), offset: 0 };

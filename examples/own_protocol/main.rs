@@ -1,4 +1,4 @@
-//! A new protocol, from its first lines to its exploration: many ranks send, one receives, and
+//! A new protocol, from the first lines to its exploration: many ranks send, one receives, and
 //! every rank obtains the sum. `docs/learn/own-protocol.md` explains it.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //! cargo example own_protocol -- --explore --mistake flush
 //! ```
 //!
-//! `--mistake` makes one of four: `flush`, `atomic`, `check` or `region`.
+//! `--mistake` selects one of four mutants: `flush`, `atomic`, `check` or `region`.
 
 use onesided::{
     Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord,
@@ -30,13 +30,13 @@ pub struct Mailbox {
 
 /// Where messages go.
 pub const HOME: Rank = Rank::new(0);
-/// There: how many tickets were drawn.
+/// At [`HOME`]: the number of tickets drawn.
 const TICKETS: u64 = 0;
-/// There: the sum of all messages.
+/// At [`HOME`]: the sum of all messages.
 const TOTAL: u64 = 8;
-/// At every rank: whether the sum is there.
+/// At every rank: whether the sum is available.
 const READY: u64 = 16;
-/// There, by ticket: whether the slot is full, and the message.
+/// At [`HOME`], by ticket: whether the slot is full, and the message.
 const fn slot(ticket: u64) -> [u64; 2] {
     [24 + 16 * ticket, 32 + 16 * ticket]
 }
@@ -122,7 +122,7 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
     Ok(sum)
 }
 
-/// The mistakes that this example can make: parts of the protocol that it leaves out.
+/// The mutants of this example: parts of the protocol that are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// Leaves out the flush between two puts.
@@ -220,22 +220,22 @@ pub fn invariants() -> Report {
         .run(watched)
 }
 
-/// Rank 2 may die at any moment: the others hear of it and end.
+/// Rank 2 may die at any moment: the others are notified and end.
 pub fn with_a_death() -> Report {
     let mortal = Rank::new(2);
     Explorer::new(3).mortal(mortal).run(move |fabric| async move {
         let Err(error) = sum(&fabric, None).await else { return Ok(()) };
         match error.downcast_ref() {
             Some(FabricError::PeerLost { rank }) if *rank == mortal => Ok(()),
-            // Of one that has heard of the death before and has given up.
+            // The region of a rank that was notified of the death earlier and has given up.
             Some(FabricError::StaleRegion { .. }) => Ok(()),
             _ => Err(error),
         }
     })
 }
 
-/// Two messages of each sender. After each one a sender remembers its round and the sum of its
-/// tickets, and says so, or does not.
+/// Two messages of each sender. After each one a sender's state is its round and the sum of its
+/// tickets; `says_all` determines whether it declares both.
 pub fn in_steps(says_all: bool) -> Report {
     Explorer::new(3).run(move |fabric| async move {
         let probe = Probe::of(&fabric);
@@ -268,7 +268,7 @@ impl Mutation for NoFlush {
     }
 }
 
-/// The right protocol, spoiled on its way to the fabric.
+/// The correct protocol, mutated on its way to the fabric.
 pub fn without_flushes() -> Report {
     Explorer::new(3).run(|fabric| async move { sum(&mutant(fabric, NoFlush), None).await.map(drop) })
 }

@@ -1,5 +1,5 @@
-//! Tests of the page about writing a protocol: its code is compiled and run, and its output is the
-//! actual output.
+//! Tests of the page about writing a protocol: its code is compiled and run, and the output on the
+//! page is compared with the actual output.
 
 use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
@@ -74,7 +74,7 @@ fn the_right_protocol_is_right_everywhere() {
     }
 }
 
-/// Four mistakes, and what finds them.
+/// Four mutants, and what detects each.
 #[test]
 fn each_mistake_is_found() {
     let found = |mistake| explored(Some(mistake)).expect_violation().what.clone();
@@ -85,7 +85,7 @@ fn each_mistake_is_found() {
     assert!(simulated(Some(Mistake::Atomic), 0).unwrap_err().starts_with("deadlock"));
     assert!(simulated(Some(Mistake::Check), 0).unwrap_err().contains("the sum is 0"));
     assert!(simulated(Some(Mistake::Region), 0).unwrap_err().contains("was deregistered"));
-    // No put overtakes another here: that is why there is an explorer.
+    // No put overtakes another here, which is why the explorer is needed.
     assert_eq!(simulated(Some(Mistake::Flush), 0), Ok(vec![6; 4]));
 }
 

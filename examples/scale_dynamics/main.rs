@@ -1,5 +1,5 @@
-//! A dynamical core in the style of SCALE-LES on nodes of two dimensions: a warm bubble rises in a
-//! wind.
+//! A dynamical core in the style of SCALE-LES on a two-dimensional grid of nodes: a warm bubble
+//! rises in a wind.
 //!
 //! ```text
 //! cargo example scale_dynamics --release -- --ranks 4
@@ -8,15 +8,15 @@
 //! cargo example scale_dynamics --release -- --ranks 6 --fabric virt
 //! ```
 //!
-//! Five fields live in columns of air: the vertical is whole at each node and fastest in memory, the
-//! two horizontal directions are in blocks with shadows of two cells, and periodic. Each of the three
-//! Runge–Kutta stages of a step starts one reflect of all five fields, computes the columns that need
-//! no shadow, waits, and computes the others, all in place. In virtual time a cell takes 30 ns a
-//! stage.
+//! Five fields are defined on columns of air: the vertical dimension is not distributed and is
+//! fastest in memory; the two horizontal ones are distributed in blocks with shadows of two cells,
+//! and periodic. Each of the three Runge–Kutta stages of a step starts one reflect of all five
+//! fields, computes the columns that need no shadow, waits, and computes the others, all in place.
+//! In virtual time a cell takes 30 ns per stage.
 //!
-//! The equations are in `repro::workloads::dynamics`; a bench measures the same. In the end every
+//! The equations are in `repro::workloads::dynamics`; a bench measures the same. At the end every
 //! rank compares its fields, bit by bit, with the same grid computed by one loop, and the sums of
-//! mass and heat over all nodes with those in the beginning.
+//! mass and heat over all nodes with the initial ones.
 //!
 //! `--help` lists its options.
 
@@ -36,14 +36,15 @@ use repro::workloads::dynamics::{
 };
 use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 
-/// The time that a stage of a cell takes in virtual time. In wall-clock time, computing it takes time
-/// by itself.
+/// The time per cell and stage in virtual time. In wall-clock time, the computation itself takes
+/// time.
 const CELL: Duration = Duration::from_nanos(30);
 
 /// The widths of a reflect.
 const AROUND: [Widths; 3] = [Widths::NONE, Widths::of(SHADOW).periodic(), Widths::of(SHADOW).periodic()];
 
-/// The most cells for which every rank computes the grid by one loop, unless it is asked to.
+/// The maximum number of cells for which every rank also computes the grid by one loop, unless that
+/// is requested explicitly.
 const FEW: usize = 1 << 18;
 
 /// The relative error of a sum due to rounding.
@@ -129,7 +130,7 @@ impl Model {
         Ok(all.sums())
     }
 
-    /// Compares this node's fields with those of one loop.
+    /// Compares this node's fields with those computed by one loop.
     fn compare(&self, alone: &Alone) -> ProgramResult<()> {
         for (field, array) in self.states[0].iter().enumerate() {
             for section in array.part().owned_sections() {
@@ -150,8 +151,8 @@ impl Model {
         Ok(())
     }
 
-    /// Returns, at each node, the difference in kelvins between each column in a layer and the air at rest: as the
-    /// reflect of a shadow that is the whole layer. Global.
+    /// Returns, at each node, the difference in kelvins between each column in a layer and the air
+    /// at rest, by a reflect of a shadow that is the whole layer. Global.
     async fn warmth(&mut self, layer: usize) -> ProgramResult<Vec<f64>> {
         let [_, columns, rows] = self.atmosphere.cells();
         let bounds = [0..columns as i64, 0..rows as i64];
@@ -171,7 +172,7 @@ impl Model {
     }
 }
 
-/// Returns the names of a section's columns, which are rows in memory.
+/// Returns the indices of a section's columns, which are rows in memory.
 fn columns(section: &Section) -> impl Iterator<Item = [usize; 2]> {
     let (across, along) = (section.extents[2], section.extents[1]);
     (0..across).flat_map(move |j| (0..along).map(move |i| [j, i]))

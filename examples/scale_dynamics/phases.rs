@@ -1,4 +1,4 @@
-//! The times for which a node computed, and started and waited for reflects.
+//! The times that a node spent on computing, and on starting and waiting for reflects.
 
 use onesided::{Fabric, Group, Result};
 use std::{fmt, future::Future, time::Duration};

@@ -13,7 +13,7 @@ use std::{fs::File, os::unix::fs::FileExt, time::Duration};
 
 /// The rank that keeps the locks and the record.
 const HOME: Rank = Rank::new(0);
-/// The time for which a lock by name may be held by others. A guard, not a measure.
+/// The time for which a lock by name may be held by others. A time-out, not a measurement.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Record = [RemoteWord<u64>; 2];
@@ -32,7 +32,7 @@ async fn write(fabric: &Fabric, record: &Record) -> ProgramResult<()> {
     Ok(fabric.put_word(&record[1], a + 1).await?)
 }
 
-/// A readers-writer lock that a death breaks: the others must get to know.
+/// A readers-writer lock that a death breaks: the others must be notified.
 pub(super) async fn lock(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(16).await?;
@@ -59,7 +59,8 @@ pub(super) async fn lock(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     Ok(rounds.made)
 }
 
-/// The lock that survives its ranks, but its home: the others mend the record, and continue.
+/// The lock that survives the death of any rank but its home: the others repair the record, and
+/// continue.
 pub(super) async fn recoverable(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let me = fabric.rank();
     let mut world = Group::world(fabric).await?;
@@ -72,7 +73,7 @@ pub(super) async fn recoverable(fabric: &Fabric, play: &Play) -> ProgramResult<u
         let guard = match lock.write().await {
             Err(LockError::Torn { .. }) => {
                 let mut guard = lock.mend().await?;
-                // Another rank may have mended it first.
+                // Another rank may have repaired it first.
                 if guard.torn().is_some() {
                     let [_, b] = halves(fabric, &record).await?;
                     fabric.put_word(&record[0], b).await?;
@@ -154,7 +155,7 @@ fn mended(lock: &NamedLock, record: &File) -> ProgramResult<WriteGuard> {
     Ok(guard)
 }
 
-/// Reads both halves; a file that has none yet holds zeros.
+/// Reads both halves; an empty file stands for zeros.
 fn read(record: &File) -> ProgramResult<[u64; 2]> {
     let mut halves = [0; 2];
     for (half, at) in halves.iter_mut().zip([0, 8]) {

@@ -6,8 +6,8 @@
 //! cargo example torture_rank --release -- named-lock --for 1000 --report DIRECTORY --number 0
 //! ```
 //!
-//! Rank `R` writes two files into the directory: `began.R` with its process when the system is set
-//! up, and `ended.R` with `ok ROUNDS` or `error MESSAGE`. `--for 0` is one round.
+//! Rank `R` writes two files into the directory: `began.R` with its process ID when the system is
+//! set up, and `ended.R` with `ok ROUNDS` or `error MESSAGE`. `--for 0` is one round.
 
 mod exchanges;
 mod locks;
@@ -40,7 +40,7 @@ struct Play {
     report: PathBuf,
 }
 
-/// The rounds that one rank has made.
+/// The rounds that one rank has completed.
 struct Rounds {
     until: Instant,
     made: u64,

@@ -11,7 +11,7 @@ use onesided::{
 /// Keys of the map.
 const KEYS: u64 = 16;
 
-/// Copies between other ranks, a map over all ranks, and a deque of the own.
+/// Copies between other ranks, a map over all ranks, and a deque of this rank.
 pub(super) async fn acp(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let acp = Acp::init_with(fabric, Options::default()).await?;
     let (me, ranks) = (acp.rank(), acp.ranks() as u32);
@@ -56,7 +56,7 @@ pub(super) async fn acp(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     Ok(rounds.made)
 }
 
-/// Messages round the ring, short and long, and a sum over all.
+/// Messages around the ring, short and long, and a sum over all ranks.
 pub(super) async fn fmpl(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let fmpl = Fmpl::init(fabric).await?;
     let comm = fmpl.world();

@@ -1,12 +1,12 @@
-//! Rounds of the bare fabric: words, bytes, notices, atomics.
+//! Rounds directly on the fabric: words, bytes, notices, atomics.
 
 use crate::{Play, Rounds};
 use onesided::{Deps, Fabric, Group, ProgramResult, Rank};
 
 const BYTES: usize = 20_000;
 
-/// Each rank adds to a word of every other rank, puts bytes to its right neighbour, and waits for the
-/// notice of its left one.
+/// Each rank adds to a word of every other rank, puts bytes to its right neighbour, and waits for
+/// the notice from its left one.
 pub(super) async fn words(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(8 + BYTES.next_multiple_of(8)).await?;

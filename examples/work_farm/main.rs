@@ -34,11 +34,12 @@ async fn farm(fabric: Fabric, processes: bool) -> ProgramResult<()> {
         0 => hand_out(world).await,
         me => work(world, me == 1, processes).await,
     }
-    // The lost rank can't take part in `finalize`. All that was sent was received by now, so the
-    // library can be dropped.
+    // The lost rank can't take part in `finalize`. Everything that was sent has been received by
+    // now, so the library can be dropped.
 }
 
-/// Gives each worker a task at a time until all are done; returns when all living workers have stopped.
+/// Gives each worker one task at a time until all are done; returns when all surviving workers have
+/// stopped.
 async fn hand_out(world: &Communicator) -> ProgramResult<()> {
     let result = world.buffer::<[u64; 2]>(1)?;
     let mut left: VecDeque<u64> = (0..TASKS).collect();
@@ -94,7 +95,7 @@ async fn give(
         None => idle.push(worker),
         Some(task) => match world.send(&[task], worker, TASK).await {
             Ok(()) => given[worker] = Some(task),
-            // Acknowledged when the next result is waited for.
+            // Acknowledged when the next result is awaited.
             Err(FmplError::Fabric(FabricError::PeerLost { .. })) => left.push_front(task),
             Err(error) => return Err(error.into()),
         },

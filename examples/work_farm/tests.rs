@@ -9,7 +9,7 @@ use rdma_fabric::Fabric;
 use std::{env, fs, process};
 
 const RANKS: usize = 4;
-/// The exit code of a rank that was killed, as shells have it.
+/// The exit code of a rank that was killed, as in shells.
 const KILLED: i32 = 128 + 9;
 /// The variable with the file that rank 0 writes when the work is done.
 const DONE: &str = "WORK_FARM_DONE";

@@ -1,7 +1,7 @@
 //! The identities of a rank's program and of its node, which ranks compare.
 //!
-//! An identity that can't be read is an error: two machines of unknown identity would be taken for
-//! one.
+//! An identity that can't be read is an error: otherwise, two machines of unknown identity would be
+//! mistaken for one.
 
 use super::{NODE_VARIABLE, failed};
 use crate::{Launch, OnNode, report::LaunchError};

@@ -68,19 +68,19 @@ fn run_with(
     news.say_deadlock();
     rank.tell_counters(launch);
     match (rank.part.abort(), &ended) {
-        // Where all ranks share memory, no other component has notified the coordinator.
+        // If all ranks share memory, no other component has notified the coordinator.
         (Some(JobError::Aborted { rank, text, code }), _) if rank.number() == met.rank => {
             _ = session.abort(code, &text);
         }
         (_, Ok(())) => {
             session.left().map_err(|error| failed(&error))?;
             // Its memory stays available to the others until all have ended. The wait is repeated
-            // after an hour, and fails when the coordinator is gone.
+            // after an hour, and fails when the coordinator is lost.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
         (_, Err(error)) if settled => _ = session.lost(&error.to_string()),
-        // An operation of it is in flight: its connection breaks off, as if it had been killed, so
-        // all others drain before the loss is reported to them.
+        // One of its operations is in flight: its connection breaks off, as if it had been killed,
+        // so all others drain before the loss is reported to them.
         (_, Err(_)) => {}
     }
     news.leave();
@@ -95,7 +95,7 @@ fn run_with(
 fn told_by_launcher(launch: &Launch, found: &Found) -> Duration {
     match found {
         Found::Cluster(Cluster { secret: SecretAt::Stdin, .. }) => {
-            // If this call fails, the connection shows the end of the launcher.
+            // If this call fails, the broken connection reveals the end of the launcher.
             let _ = set_parent_process_death_signal(Some(Signal::KILL));
             launch.lease
         }
@@ -212,8 +212,8 @@ impl RankOfJob {
         (observing::run_over(&self.part, self.fabric.clone(), program), true)
     }
 
-    /// Calls a rank with a runtime of its own. Also returns whether all operations that it posted
-    /// have completed.
+    /// Calls a rank with its own runtime. Also returns whether all operations that it posted have
+    /// completed.
     fn run_shared(&self, rank: &dyn Fn(Fabric) -> ProgramResult<()>) -> (Result<(), LaunchError>, bool) {
         observing::leave_out(&self.fabric);
         let ended = self.part.run_with(self.fabric.clone(), |fabric| {
@@ -262,7 +262,7 @@ fn segment_bytes(bytes: &[u8]) -> Result<usize, LaunchError> {
     number.ok_or_else(|| JobError::from(malformed()).into())
 }
 
-/// Returns the secret with which ranks of a node get their memory, which differs from the job's.
+/// Returns the secret with which ranks of a node obtain their memory, which differs from the job's.
 fn secret_of_node(secret: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     ("memory of a node", secret).hash(&mut hasher);

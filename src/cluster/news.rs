@@ -112,7 +112,7 @@ impl News {
         if let Event::Confirm { wave } = event {
             let standing = state.standing();
             state.awaited = state.seat.as_ref().filter(|_| standing.is_some()).map(|seat| seat.part().awaited());
-            // If the answer can't be sent, the coordinator is gone, which is the next event.
+            // If the answer can't be sent, the coordinator is lost, which is the next event.
             let _ = speaker.still(wave, standing.map(|standing| standing.stamp));
             return;
         }
@@ -163,7 +163,7 @@ impl News {
 }
 
 fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
-    // If an answer can't be sent, the coordinator is gone, which is the next event.
+    // If an answer can't be sent, the coordinator is lost, which is the next event.
     match event {
         Event::Drain { epoch, lost: _lost } => match seat {
             Seat::Alone(_) => _ = speaker.drained(epoch),
@@ -179,7 +179,7 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
             },
         },
         Event::Resume { mut cards, lost, .. } => {
-            // The contact data of a rank that had no memory yet.
+            // The contact data of a rank that had no memory at the time.
             cards.iter_mut().for_each(|card| _ = card.take_if(|card| card.is_empty()));
             let lost: Vec<u32> = lost.into_iter().map(|(rank, _)| rank).collect();
             resume(seat, &cards, &ranks(&lost));
@@ -196,7 +196,7 @@ fn pass_on(seat: &Seat, speaker: &Speaker, event: Event) {
         },
         Event::Deadlock { waiting } => deadlock(seat, waiting),
         Event::Aborted { rank, code, text } => end(seat, rank, &text, code),
-        // The node is not notified: its other ranks receive events of their own, and may be
+        // The node is not notified: its other ranks receive events themselves, and may be
         // unaffected.
         other => _ = end_without(&other),
     }

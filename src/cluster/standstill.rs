@@ -60,7 +60,7 @@ fn watch(bound: Duration, news: &News, speaker: &Speaker, ends: &AtomicBool) {
             }
             _ => {
                 if told {
-                    // If the report can't be sent, the coordinator is gone.
+                    // If the report can't be sent, the coordinator is lost.
                     let _ = speaker.waits(None);
                 }
                 told = false;

@@ -3,7 +3,7 @@
 use onesided::{FabricError, Rank, acp::AcpError, blacs::BlacsError, fmpl::FmplError, lock, prdma::PrdmaError, xmp};
 use std::error::Error;
 
-/// Walks the causes of `error`, as a program does that asks which rank it has lost.
+/// Walks the causes of `error`, like a program that determines which rank was lost.
 fn lost(error: &(dyn Error + 'static)) -> Option<Rank> {
     let mut cause = Some(error);
     while let Some(error) = cause {

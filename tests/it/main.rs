@@ -1,4 +1,4 @@
-//! The joint guarantees of the workspace's crates, on every provider.
+//! Guarantees that involve several crates of the workspace, on every provider.
 
 mod beds;
 mod causes;

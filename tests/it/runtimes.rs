@@ -1,4 +1,4 @@
-//! Ranks under tokio: every kind of wait, on both of its runtimes, next to blocking calls.
+//! Ranks under Tokio: every kind of wait, on both of its runtimes, alongside blocking calls.
 
 use onesided::{
     Deps, Fabric, FabricError, Group, ProgramResult, Rank,
@@ -9,8 +9,8 @@ use onesided::{
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs `rank` on `ranks` ranks that are threads, each with a runtime of its own, once for each
-/// kind.
+/// Runs `rank` on `ranks` ranks that are threads, each with its own runtime, once for each kind of
+/// runtime.
 fn on_both_runtimes<Fut>(ranks: usize, rank: impl Fn(Fabric) -> Fut + Sync) -> Result<(), onesided::sim::JobError>
 where
     Fut: Future<Output = ProgramResult<()>>,
@@ -41,7 +41,7 @@ fn words_and_notices_wake_tasks() {
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
         let theirs = fabric.remote_span::<u64>(region.at(peer(&fabric), 0), 1)?;
         for round in 1..=200u64 {
-            // Now and then long enough for the peer to fall asleep.
+            // Occasionally long enough for the peer to fall asleep.
             if round % 20 == 0 && fabric.rank() == Rank::new(0) {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
@@ -152,7 +152,7 @@ fn deadlines_and_dropped_waits() {
         let word = fabric.local_word::<u64>(region.at(fabric.rank(), 0))?;
         let theirs = fabric.remote_word::<u64>(region.at(peer(&fabric), 0))?;
         for round in 1..=5u64 {
-            // Our deadline, then tokio's.
+            // Our deadline, then Tokio's.
             let never = fabric.wait_until(&word, Deps::All, |value| value == u64::MAX);
             assert!(fabric.before(fabric.now() + Duration::from_millis(3), never).await.is_none());
             let never = fabric.wait_until(&word, Deps::All, |value| value == u64::MAX);

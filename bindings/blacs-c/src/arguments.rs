@@ -1,9 +1,10 @@
 //! Arguments other than matrices that callers pass by address: integers and letters.
 //!
 //! # Safety
-//! Functions of this module make values of addresses; their callers pass on the program's promise: the
-//! memory behind an address is as the routine's description (`blacs_fmpl.h`) requires, for the
-//! duration of the call. The rest of the crate accesses no more than the routine is described to use.
+//! Functions of this module convert addresses to values. Their callers pass on the program's
+//! guarantee: the memory at an address is as the routine's description (`blacs_fmpl.h`) requires,
+//! for the duration of the call. The rest of the crate accesses no more than the routine is
+//! described to use.
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The entry of calls from other languages, and the end of the job after an error.
+//! The entry point of calls from other languages, and the end of the job after an error.
 
 use crate::{
     error::{CallError, Result},
@@ -120,10 +120,10 @@ fn end(library: Turn<'_, Library>, text: Option<&str>, code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Writes a message in one call, so that messages of several processes do not mix. A failure is
-/// ignored, because there is nowhere to report it.
+/// Writes a message in one call, so that messages of several processes do not interleave. A failure
+/// is ignored, because there is nowhere to report it.
 fn say(message: &str) {
-    // Thousands of calls a second would write it.
+    // A fuzzer would print thousands of messages per second.
     if cfg!(fuzzing) {
         return;
     }

@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the seconds of a monotonic clock, which all processes of a machine share.
+/// Returns the time of a monotonic clock in seconds; all processes of a machine share the clock.
 pub(crate) fn wall_time(_: &'static str) -> f64 {
     seconds(ClockId::Monotonic)
 }

@@ -92,7 +92,8 @@ impl Contexts {
         }
     }
 
-    /// Frees a system context. Returns whether it existed; that of the job remains.
+    /// Frees a system context, except for that of the job, which is permanent. Returns whether it
+    /// existed.
     pub(crate) fn free_system(&mut self, system: Int) -> bool {
         system == JOB || place(system).is_some_and(|at| self.systems.take(at).is_some())
     }

@@ -42,7 +42,7 @@ pub(crate) enum CallError {
 }
 
 impl CallError {
-    /// Returns the underlying error of the fabric, if there is one.
+    /// Returns the underlying fabric error, if there is one.
     pub(crate) fn of_fabric(&self) -> Option<&FabricError> {
         match self {
             CallError::Fabric(error)

@@ -1,6 +1,6 @@
-//! The entry point for fuzzing: arguments as they come from C. Errors, which end a process, unwind to
-//! it. The module is public only with `--cfg fuzzing`, for the target in `fuzz/`, whose seeds a test
-//! replays.
+//! The entry point for fuzzing: arguments as C passes them. Errors, which otherwise end the
+//! process, unwind to it. The module is public only with `--cfg fuzzing`, for the target in
+//! `fuzz/`, whose seeds a test replays.
 
 #![allow(unreachable_pub)]
 
@@ -14,26 +14,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Bytes of a call: the routine, the precision, and ten arguments.
 pub(crate) const CALL: usize = 12;
-/// The most calls of an input.
+/// The maximum number of calls in an input.
 const MOST: usize = 12;
 /// Bytes that the process can register.
 const SEGMENT: usize = 8 << 20;
 
-/// What [`crate::boundary`] does in place of ending the process.
+/// The panic payload with which [`crate::boundary`] unwinds instead of ending the process.
 struct Ended {
-    /// What would have ended the other processes.
+    /// The text of the abort that would have ended the other processes.
     text: Option<String>,
 }
 
-/// Ends the calls of the entry point, as an error ends a process.
+/// Unwinds to the entry point, where an error would otherwise end the process.
 pub(crate) fn ended(text: Option<&str>) -> ! {
     resume_unwind(Box::new(Ended { text: text.map(str::to_owned) }))
 }
 
-/// Makes calls on a grid of one process, up to the first that would end it.
+/// Makes calls on a grid of one process, up to the first that would end the process.
 ///
 /// # Panics
-/// If the library has a defect, or touches what does not belong to an argument.
+/// If the library has a defect, or accesses memory outside the arguments.
 pub fn arguments(bytes: &[u8]) {
     let calls = bytes.as_chunks::<CALL>().0;
     let job = Threads::new(1).segment_bytes(SEGMENT).run_with(|fabric| {

@@ -44,7 +44,7 @@ pub(crate) fn enter() -> Turn<'static, Library> {
 }
 
 impl Library {
-    /// Makes the library of a process that is this rank.
+    /// Creates the library of a process that is this rank.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn of(fabric: Fabric) -> Self {
         Library { fabric: Some(fabric), ..Library::default() }
@@ -72,7 +72,7 @@ impl Library {
         }
     }
 
-    /// Initializes BLACS unless that has happened; the initialization is collective over the job.
+    /// Initializes BLACS on the first call; the initialization is collective over the job.
     pub(crate) fn begun(&mut self) -> Result<&mut Blacs> {
         if self.blacs.is_none() {
             let fabric = self.attached()?.clone();
@@ -124,7 +124,7 @@ impl Library {
         Ok(())
     }
 
-    /// Returns the caller's matrix that begins at `start`.
+    /// Returns the caller's matrix that starts at `start`.
     #[inline]
     pub(crate) fn lent<S: Start>(&self, start: S, shape: &Shape, precision: Precision) -> Lent<S> {
         let span = self.registered(start.address(), shape, precision);

@@ -1,12 +1,13 @@
 //! The caller's matrices, as the crate `blacs` accesses them.
 //!
 //! # Safety
-//! Functions of this module make the address of a matrix into a [`Source`] or a [`Sink`]; their
-//! callers pass on the program's promise: all elements that the routine's arguments describe exist,
-//! and no other code changes them (or uses them, if the routine changes them) for the duration of the
-//! call. `blacs` requests only bytes of the shape's runs from a [`Lent`] matrix, and slices cover
-//! exactly these bytes: memory between two columns may belong to other code. Peers write into fabric
-//! memory only where this process has posted a receive, while `blacs` has no slice of it.
+//! Functions of this module convert the address of a matrix to a [`Source`] or a [`Sink`]; their
+//! callers pass on the program's guarantee: all elements that the routine's arguments describe
+//! exist, and no other code changes them (or uses them, if the routine changes them) for the
+//! duration of the call. `blacs` requests only bytes of the shape's runs from a [`Lent`] matrix,
+//! and slices cover exactly these bytes: memory between two columns may belong to other code. Peers
+//! write into fabric memory only where this process has posted a receive, while `blacs` has no
+//! slice of it.
 
 #![allow(unsafe_code)]
 

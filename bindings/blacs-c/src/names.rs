@@ -6,8 +6,8 @@
 //! passed by value.
 //!
 //! # Safety
-//! All functions of this module have the same precondition, which the program has already promised to
-//! BLACS: all arguments are as described in `blacs_fmpl.h`.
+//! All functions of this module have the same precondition, which BLACS requires of the program
+//! anyway: all arguments are as described in `blacs_fmpl.h`.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,7 @@ use crate::{
 use blacs::Precision;
 use core::ffi::{c_char, c_void};
 
-/// The type of an argument of a kind in C names.
+/// The C type of an argument of this kind.
 macro_rules! c_type {
     (int) => { Int };
     (letter) => { *const c_char };
@@ -36,7 +36,7 @@ macro_rules! c_type {
     (sink) => { *mut c_void };
 }
 
-/// The type of an argument of a kind in Fortran names.
+/// The Fortran type of an argument of this kind.
 macro_rules! fortran_type {
     (int) => { *const Int };
     ($kind:ident) => { c_type!($kind) };

@@ -30,7 +30,7 @@ impl<T> Places<T> {
         self.values.len() - self.free.len()
     }
 
-    /// Stores a value in the first free place, and returns its number.
+    /// Stores a value under the lowest free number, which is returned.
     pub(crate) fn keep(&mut self, value: T) -> usize {
         match self.free.pop_first() {
             Some(free) => {

@@ -1,4 +1,4 @@
-//! The library's functions, in terms of values instead of addresses.
+//! The library's functions, with arguments passed by value instead of by address.
 
 use crate::{
     codes::{Code, Failure, Outcome, number},

@@ -1,4 +1,4 @@
-//! The codes that functions return, and the failures that they stand for.
+//! The codes that functions return, and the corresponding failures.
 
 use core::fmt;
 use named_lock::Error;
@@ -67,7 +67,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns a process's number as programs receive it: -1 if it is not known.
+/// Returns a process ID in the form that programs receive: -1 if it is unknown.
 pub(crate) fn number(process: u32) -> i32 {
     i32::try_from(process).ok().filter(|&process| process > 0).unwrap_or(-1)
 }

@@ -3,8 +3,8 @@
 //! A forked child starts with its own table: a thread that does not exist in the child may have
 //! locked the parent's table for ever. The number of a lock includes the depth of its table, so
 //! that a child that uses one of its parent's numbers receives an error that says so. It also
-//! includes the turn of its place, so that a closed number does not refer to the next lock in that
-//! place.
+//! includes the turn (a generation count) of its table entry, so that a closed number does not
+//! refer to the next lock in that entry.
 
 use crate::codes::{Code, Failure, Outcome};
 use named_lock::{NamedLock, ReadGuard, WriteGuard, this_process};

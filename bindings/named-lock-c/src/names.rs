@@ -100,7 +100,7 @@ pub(crate) extern "C" fn onesided_lock_exclusive(lock: i32, milliseconds: i32) -
     call(|| calls::exclusive(lock, milliseconds).map(|()| Code::Ok))
 }
 
-/// Takes a lock exclusively, whether or not its data are torn.
+/// Takes a lock exclusively, whether or not its data is torn.
 ///
 /// # Safety
 /// See the module's documentation.
@@ -115,7 +115,7 @@ pub(crate) unsafe extern "C" fn onesided_lock_mend(lock: i32, milliseconds: i32,
     })
 }
 
-/// Declares that the data which a lock protects are whole again.
+/// Declares that the data protected by a lock is consistent again.
 // SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn onesided_lock_clear_torn(lock: i32) -> i32 {

@@ -99,7 +99,7 @@ pub enum Error {
         rank: Option<u32>,
         /// The exit code of the abort.
         code: i32,
-        /// The reason of the abort.
+        /// The reason for the abort.
         text: String,
     },
     /// Not all ranks ended within the time limit.

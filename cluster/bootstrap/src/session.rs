@@ -77,7 +77,7 @@ pub enum Event {
         rank: Option<u32>,
         /// The exit code of the abort.
         code: i32,
-        /// The reason of the abort.
+        /// The reason for the abort.
         text: String,
     },
     /// All running ranks have reported that they [wait](Speaker::waits). This process has to answer

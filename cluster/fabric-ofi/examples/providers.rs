@@ -1,4 +1,4 @@
-//! Prints what libfabric offers on this machine, and which offers can be used.
+//! Lists the providers that libfabric offers on this machine, and whether each is usable.
 //!
 //! ```text
 //! cargo run -p fabric-ofi --features ofi --example providers [-- [--json] [--all] [PROVIDER]]
@@ -8,7 +8,7 @@ use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use fabric_ofi::{AtomicKind, Offer, OfiError, Wanted, WordKind, providers};
 use std::process::ExitCode;
 
-/// Prints what libfabric offers on this machine, and which offers can be used.
+/// Lists the providers that libfabric offers on this machine, and whether each is usable.
 #[derive(clap::Parser)]
 struct Options {
     /// Print JSON instead of a table.

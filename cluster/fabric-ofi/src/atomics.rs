@@ -131,7 +131,7 @@ impl Atomics {
     }
 
     /// Returns whether this operation on this kind of word is supported; `fetching` if it must
-    /// return the previous value. A read and a compare-swap always do.
+    /// return the previous value. A read and a compare-swap always return it.
     pub fn has(self, word: WordKind, kind: AtomicKind, fetching: bool) -> bool {
         self.0 & Self::bit(word, kind, fetching) != 0
     }

@@ -12,10 +12,10 @@ use std::{
     sync::Arc,
 };
 
-/// Maximum number of keys to try, as keys may be in use.
+/// Maximum number of keys to try, because some may be in use.
 const KEYS: usize = 8;
 /// Providers whose descriptors signal only completions that have been detected, and which detect
-/// nothing unless they are polled.
+/// none unless they are polled.
 const SILENT: [&str; 1] = ["sockets"];
 
 /// An open domain of a provider. Clones are the same domain, which is closed after all of its
@@ -39,7 +39,7 @@ impl Domain {
         Self::open_untried(offer.info.clone())
     }
 
-    /// Opens an offer that has no verdict yet.
+    /// Opens an offer that has not been tested yet.
     pub(crate) fn open_untried(info: Arc<raw::Info>) -> Result<Self> {
         let facts = Arc::new(info.facts());
         let raw = raw::Domain::open(info).map_err(|failed| OfiError::call(failed, &facts.provider))?;
@@ -64,7 +64,7 @@ impl Domain {
         Ok(Region::new(registration, base))
     }
 
-    /// Registers memory under a key of its own.
+    /// Registers memory under a new key.
     pub(crate) fn register(&self, mut memory: Memory, access: Access) -> Result<Arc<Registration>> {
         let chosen_by_provider = self.facts.registration & sys::FI_MR_PROV_KEY != 0;
         let mut tries = 0;
@@ -98,8 +98,8 @@ impl Domain {
     }
 
     /// Returns the number of bytes of dropped regions and endpoints that stay mapped because bytes
-    /// may arrive late; the pages of this crate's memory among them are returned to the system. It
-    /// is 0 when no endpoint of the domain is open.
+    /// may arrive late. Pages that this crate allocated itself are nevertheless returned to the
+    /// system. The number is 0 when no endpoint of the domain is open.
     pub fn retired_bytes(&self) -> usize {
         self.raw.retired_bytes()
     }

@@ -27,18 +27,19 @@ const NAMES: usize = 16;
 /// A reliable datagram endpoint with its own completion queue and peers: one for each thread.
 ///
 /// Posts return `true` if the operation was accepted, and `false`, without any effect, if there is
-/// no room for it now; they never block. [`Endpoint::progress`] reports the completion of an
-/// operation by the caller's tag, also if the provider has refused it immediately. A put completes
-/// when its bytes are visible at the peer, a get or an atomic when its result has arrived, a
-/// message when it has been sent. Puts, gets and atomics are not ordered unless the first completes
-/// before the second is posted; messages to a peer are ordered.
+/// currently no room for it; they never block. [`Endpoint::progress`] reports the completion of an
+/// operation by the caller's tag, even if the provider refused the operation immediately. A put
+/// completes when its bytes are visible at the peer, a get or an atomic when its result has
+/// arrived, a message when it has been sent. Puts, gets and atomics are not ordered unless the
+/// first completes before the second is posted; messages to a peer are ordered.
 ///
-/// A wrong key changes nothing at the target. Whether it is reported depends on the provider: as an
-/// error of the operation (`tcp;ofi_rxm`, `sockets`), or not at all (`shm`). An operation that is
-/// never answered keeps its slot. This can happen to operations to a peer that has terminated, to
-/// which there may also never be room again. Over `shm`, such an operation hides the answers to all
-/// later ones until the endpoint is closed and another one is opened. Over `shm`, a post to a peer
-/// that was killed may even never return, if the peer held its lock at that time.
+/// An operation with a wrong key changes nothing at the target. Whether it is reported depends on
+/// the provider: as an error of the operation (`tcp;ofi_rxm`, `sockets`), or not at all (`shm`). An
+/// operation that is never answered keeps its slot. This can happen to operations to a peer that
+/// has terminated, to which there may also never be room again. Over `shm`, such an operation hides
+/// the answers to all later ones until the endpoint is closed and another one is opened. Over
+/// `shm`, a post to a peer that was killed may even never return, if the peer held its lock at that
+/// time.
 ///
 /// A closed endpoint, that is, a dropped one, receives no puts and no messages. Its operations in
 /// flight are abandoned. The memory that its gets and atomics would have written stays mapped
@@ -63,7 +64,7 @@ impl Endpoint {
     pub fn open(domain: &Domain, options: EndpointOptions) -> Result<Self> {
         let busy =
             |error: &OfiError| matches!(error, OfiError::Call { code, .. } if *code == fabric_ofi_sys::FI_EBUSY as i32);
-        // Over `shm`, the remains of a killed process with the same process id keep a name in use;
+        // Over `shm`, files left by a killed process with the same process ID keep a name in use;
         // the next endpoint has another name.
         let mut tries = NAMES;
         loop {
@@ -141,7 +142,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`OfiError::TooLong`], [`OfiError::Foreign`]; [`OfiError::Memory`], [`OfiError::Random`],
-    /// [`OfiError::Call`] if a new buffer is needed and can't be made.
+    /// [`OfiError::Call`] if a new buffer is needed and can't be created.
     pub fn send(&mut self, peer: Peer, bytes: &[&[u8]], tag: u64) -> Result<bool> {
         let (bytes, remote) = (Bytes::Copied(bytes), self.remote(peer, 0, 0)?);
         let len = bytes.len();
@@ -156,7 +157,7 @@ impl Endpoint {
     /// # Errors
     /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`];
     /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`] if a new buffer is needed and
-    /// can't be made.
+    /// can't be created.
     pub fn put(
         &mut self,
         peer: Peer,
@@ -206,7 +207,7 @@ impl Endpoint {
         Ok(self.raw.post(Work::Get(len), holds, remote, tag))
     }
 
-    /// Lets the provider make progress, also for peers' operations, and reports completions and
+    /// Lets the provider make progress, including on peers' operations, and reports completions and
     /// arrivals to `sink`, a limited number at a time. Returns the number of events.
     ///
     /// # Errors

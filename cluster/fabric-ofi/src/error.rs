@@ -13,7 +13,7 @@ pub type Result<T> = core::result::Result<T, OfiError>;
 pub struct Reply {
     /// libfabric's code, positive.
     pub code: i32,
-    /// libfabric's text for it.
+    /// libfabric's message for it.
     pub text: String,
     /// The provider's own code.
     pub provider_code: i32,
@@ -35,7 +35,7 @@ impl fmt::Display for Reply {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadName {
-    /// The bytes do not start as names do, or have a wrong length.
+    /// The bytes do not start like a name, or have the wrong length.
     #[error("these {len} bytes are not the name of an endpoint")]
     Form {
         /// Number of bytes.
@@ -74,7 +74,7 @@ pub enum OfiError {
         provider: String,
         /// libfabric's code, positive.
         code: i32,
-        /// libfabric's text for it.
+        /// libfabric's message for it.
         text: String,
     },
     /// The bytes are not in the region.
@@ -91,7 +91,7 @@ pub enum OfiError {
         /// The region's size in bytes.
         size: u64,
     },
-    /// The word is not at a multiple of its size, or its size is not supported.
+    /// The word is not aligned to its size, or its size is not supported.
     #[error("a word of {width} bytes at {offset} in the region with key {key:#x}: no multiple, or no such words")]
     Misaligned {
         /// The region's key.
@@ -111,7 +111,7 @@ pub enum OfiError {
         /// The word's size in bytes.
         width: usize,
     },
-    /// Atomics by the network for words of ranks that share memory, whose CPUs access the same
+    /// Network atomics were requested for ranks that share memory, whose CPUs access the same
     /// words.
     #[error(
         "atomics by the network need one rank on each node: ranks {} and {} are both on node {node}",
@@ -170,7 +170,7 @@ pub enum OfiError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system returned no random numbers for a key.
+    /// The system did not return random numbers for a key.
     #[error("random numbers for a key: {0}")]
     Random(#[source] io::Error),
 }

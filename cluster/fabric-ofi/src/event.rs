@@ -17,7 +17,7 @@ pub enum Event<'a> {
     Message(&'a [u8]),
     /// The data of a peer's put, whose bytes have arrived.
     Data(u64),
-    /// An error that does not belong to an operation of this endpoint, such as a peer's access with
+    /// An error that is not related to an operation of this endpoint, such as a peer's access with
     /// a wrong key.
     Fault(Reply),
 }
@@ -29,7 +29,7 @@ pub enum Brought<'a> {
     Nothing,
     /// The bytes of a get into a buffer of the endpoint.
     Bytes(&'a [u8]),
-    /// The word that an atomic has found; a word of 4 bytes is extended with zeros.
+    /// The value of the word before the atomic; 4-byte words are zero-extended.
     Word(u64),
 }
 

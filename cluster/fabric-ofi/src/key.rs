@@ -26,7 +26,7 @@ impl RemoteKey {
         bytes
     }
 
-    /// Decodes a key. Any 24 bytes are a key, though perhaps not of any region.
+    /// Decodes a key. Any 24 bytes form a key, though not necessarily one of an existing region.
     ///
     /// # Errors
     /// [`OfiError::Key`] if there are not 24 bytes.

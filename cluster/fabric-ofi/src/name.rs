@@ -7,7 +7,7 @@ const MARK: [u8; 4] = *b"OFI\x01";
 /// The number of the address format for texts.
 const TEXT: u32 = fabric_ofi_sys::FI_ADDR_STR;
 
-/// An address, and the data with which a peer checks that it can use it.
+/// An address, and the data with which a peer checks that it can use the address.
 ///
 /// As bytes: the magic number, the address format (4 bytes, little-endian), the length of the
 /// provider's name (1 byte), that name, the address.
@@ -43,8 +43,8 @@ impl Name {
 
     /// Returns the peer's address if the endpoint with the name `self` can use it.
     ///
-    /// A provider reads as many bytes as the format has, so it must not receive an address of
-    /// another length.
+    /// A provider reads the number of bytes that the format prescribes, so it must not be passed an
+    /// address of a different length.
     pub(crate) fn accept<'a>(&self, theirs: &'a Self, longest: usize) -> Result<&'a [u8], BadName> {
         if self.provider != theirs.provider {
             return Err(BadName::Provider { ours: self.provider.clone(), theirs: theirs.provider.clone() });

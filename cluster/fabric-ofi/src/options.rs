@@ -3,8 +3,7 @@
 use crate::Region;
 use core::ops::Range;
 
-/// The capacity of an endpoint. [`crate::Endpoint::limits`] is less where the provider supports
-/// less.
+/// The capacity of an endpoint. [`crate::Endpoint::limits`] is lower if the provider supports less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointOptions {
     /// Maximum number of operations in flight, including messages; at least 1.
@@ -45,14 +44,14 @@ pub struct Limits {
 pub enum PutFrom<'a> {
     /// Bytes that are copied before the call returns.
     Bytes(&'a [u8]),
-    /// Bytes of a region, which the put keeps alive until it completes.
+    /// Bytes of a region, which stays alive until the put completes.
     Region(&'a Region, Range<usize>),
 }
 
 /// The destination of a get.
 #[derive(Clone, Debug)]
 pub enum GetInto<'a> {
-    /// A buffer of the endpoint with this number of bytes, which the event lends.
+    /// A buffer of the endpoint with this number of bytes; the event borrows it.
     Own(usize),
     /// Bytes of a region.
     Region(&'a Region, Range<usize>),

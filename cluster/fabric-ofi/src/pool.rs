@@ -1,6 +1,6 @@
 //! Buffers for bytes that do not fit into a slot.
 
-/// Maximum number of bytes of an endpoint's buffers together, unless a single one is longer.
+/// Maximum total number of bytes of an endpoint's buffers, unless a single buffer is longer.
 const MOST: usize = 64 << 20;
 /// The shortest buffer in bytes.
 const SHORTEST: usize = 4096;
@@ -25,8 +25,8 @@ impl<B> Pool<B> {
         len.div_ceil(SHORTEST).next_power_of_two().trailing_zeros() as usize
     }
 
-    /// Returns a buffer of at least `len` bytes, which `make` makes if none is free; `None` if the
-    /// buffers in use take all the room.
+    /// Returns a buffer of at least `len` bytes, which `make` creates if none is free; `None` if
+    /// the buffers in use take up all the space.
     pub(crate) fn take<E>(&mut self, len: usize, make: impl FnOnce(usize) -> Result<B, E>) -> Result<Option<B>, E> {
         let class = Self::class(len);
         if let Some(buffer) = self.free.get_mut(class).and_then(Vec::pop) {

@@ -44,7 +44,7 @@ impl Wanted {
         self
     }
 
-    /// Also selects endpoints of other types, whose verdict only says that they can't be used.
+    /// Also selects endpoints of other types, which are listed as unusable.
     #[must_use]
     pub fn every_endpoint(mut self) -> Self {
         self.every_endpoint = true;
@@ -58,7 +58,7 @@ impl Wanted {
         self
     }
 
-    /// Requests offers in which the provider chooses keys and peers give addresses in the target's
+    /// Requests offers in which the provider chooses keys and peers pass addresses in the target's
     /// address space (`FI_MR_BASIC`), as many NICs require; software providers let callers choose.
     #[must_use]
     pub fn provider_keys(mut self) -> Self {
@@ -103,9 +103,9 @@ pub struct Offer {
     pub version: (u32, u32),
     /// libfabric's capability bits, as claimed by the provider.
     pub caps: u64,
-    /// Whether own memory must be registered to be the source of a put.
+    /// Whether local memory must be registered to be the source of a put.
     pub local_registration: bool,
-    /// Whether peers give addresses in the target's address space, instead of offsets.
+    /// Whether peers pass addresses in the target's address space instead of offsets.
     pub virtual_addresses: bool,
     /// Whether the provider chooses keys.
     pub provider_keys: bool,
@@ -129,7 +129,8 @@ pub struct Offer {
     pub(crate) info: Arc<Info>,
 }
 
-/// The longest time for a put of the probe: a multiple of the usual time, for a busy machine.
+/// The time limit for the put of a probe: a multiple of the usual time, to allow for a busy
+/// machine.
 const TRY: Duration = Duration::from_secs(5);
 /// The queries, in order: whether to request all required capabilities, the message order, and the
 /// resource management.

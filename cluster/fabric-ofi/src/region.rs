@@ -10,8 +10,9 @@ use std::sync::Arc;
 /// Registered memory that peers with its key may read and write at any time.
 ///
 /// It is read and written by copying. This process never tears a word of 8 bytes at a multiple of
-/// 8; whether words of peers arrive untorn depends on the provider. Dropping the region closes its
-/// registration as soon as no operation of this process uses it; its key is then invalid.
+/// 8; whether words written by peers arrive untorn depends on the provider. Dropping the region
+/// closes its registration as soon as no operation of this process uses it; its key is then
+/// invalid.
 #[derive(Debug)]
 pub struct Region {
     registration: Arc<Registration>,

@@ -9,14 +9,14 @@ pub(crate) const REGISTRATION: u32 =
     sys::FI_MR_LOCAL | sys::FI_MR_VIRT_ADDR | sys::FI_MR_ALLOCATED | sys::FI_MR_PROV_KEY;
 /// Other modes: offers that require them are listed with this as their verdict.
 pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
-/// The requirements on callers that this crate fulfils: memory for the provider's context of an
-/// operation, and registration of own memory, which is always registered.
+/// The caller's obligations that this crate fulfils: memory for the provider's context of an
+/// operation, and registration of local memory, which is always registered.
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2 | sys::FI_LOCAL_MR;
 /// The capabilities that the contract needs, if the provider's atomics are used.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
 /// The required order: messages after messages.
 pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
-/// The order that is requested where it is offered. With it, `shm` lets the target check keys;
+/// The ordering that is requested if it is offered. With it, `shm` lets the target check keys;
 /// without it, the initiator writes the target's memory by address alone.
 pub(crate) const WRITES: u64 = sys::FI_ORDER_WAW as u64;
 /// Number of bytes of data that a put must deliver to its target.
@@ -53,7 +53,7 @@ pub enum Reason {
         /// libfabric's bits of these modes.
         bits: u32,
     },
-    /// It has a requirement on callers that this crate does not fulfil.
+    /// It imposes an obligation on callers that this crate does not fulfil.
     Mode {
         /// libfabric's bits.
         bits: u64,
@@ -72,7 +72,7 @@ pub enum Reason {
         /// The operation.
         kind: AtomicKind,
     },
-    /// An atomic that is the first operation to a peer is known to terminate the process.
+    /// If the first operation to a peer is an atomic, the process is known to crash.
     AtomicsCrash,
     /// A put to itself was refused, failed, or completed before its bytes were visible.
     NoDelivery {

@@ -11,12 +11,12 @@ use rdma_fabric::Amo;
 impl Endpoint {
     /// Posts an atomic on a word of `width` bytes, 4 or 8, in a peer's region. Its result is the
     /// previous value of the word; the upper half of 4-byte operands is ignored. A swap, which is
-    /// `FI_ATOMIC_WRITE`, is also the way to store a word as a whole: libfabric 1.17's `shm` frees
+    /// `FI_ATOMIC_WRITE`, is also the way to store a word atomically: libfabric 1.17's `shm` frees
     /// its buffer twice if the old value is not fetched. Unlike puts, atomics deliver no data to
     /// the peer.
     ///
     /// # Errors
-    /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for another width;
+    /// As for [`Endpoint::put`]; [`OfiError::Misaligned`], also for other widths;
     /// [`OfiError::NoAtomic`].
     pub fn change(
         &mut self,

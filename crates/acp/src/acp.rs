@@ -26,8 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One rank's access to the global memory of a job.
 ///
-/// Every rank makes one by [`Acp::init`]. Clones are the same rank. Ranks are numbered as in the
-/// fabric until a [reset](Acp::reset) numbers them anew.
+/// Every rank creates one by [`Acp::init`]; clones represent the same rank. Ranks are numbered as
+/// in the fabric until a [reset](Acp::reset) renumbers them.
 ///
 /// ```
 /// use acp::{Acp, Order};
@@ -53,8 +53,8 @@ struct Inner {
     fabric: Fabric,
     options: Options,
     state: Shared<State>,
-    /// The last operation up to which all are complete and every failure has been reported. Written
-    /// only while the turn of `state` is held.
+    /// The last operation such that it and all earlier ones are complete, and all failures among
+    /// them have been reported. Written only while the turn of `state` is held.
     settled: AtomicI64,
     channels: Shared<Channels>,
     /// The number of this rank, which a reset changes.
@@ -70,8 +70,8 @@ impl fmt::Debug for Acp {
 }
 
 impl Acp {
-    /// Initializes with the [default options](Options::default). Collective: returns when all ranks
-    /// have called it; every rank's starter memory is zero then.
+    /// Initializes with the [default options](Options::default). Collective: returns once all ranks
+    /// have called it; every rank's starter memory is then zero.
     ///
     /// # Errors
     /// As [`Acp::init_with`].
@@ -79,7 +79,7 @@ impl Acp {
         Self::init_with(fabric, Options::default())
     }
 
-    /// Initializes with the given options. Collective.
+    /// Initializes with these options. Collective.
     ///
     /// # Errors
     /// [`AcpError::Option`]; [`AcpError::Fabric`] if memory runs out, if options differ or if a
@@ -111,11 +111,11 @@ impl Acp {
         started
     }
 
-    /// Finalizes: completes all of this rank's operations, waits until all ranks have called it,
-    /// and frees every registration. Collective.
+    /// Finalizes: completes all of this rank's operations, waits until all ranks have called this
+    /// function, and frees every registration. Collective.
     ///
     /// # Errors
-    /// A failure of an operation that has not been reported yet, or the loss of a rank. All
+    /// An operation's failure that has not been reported yet, or the loss of a rank. All
     /// registrations are freed in either case.
     pub fn finalize(self) -> impl Future<Output = Result<()>> {
         let ended: Boxed<'static, Result<()>> = Box::pin(async move {
@@ -136,17 +136,17 @@ impl Acp {
     ///
     /// # Errors
     /// Always: [`rdma_fabric::FabricError::Aborted`], or [`rdma_fabric::FabricError::Unsupported`]
-    /// where a rank can't end its job.
+    /// if a rank can't end its job.
     pub fn abort(&self, text: &str) -> Result<Infallible> {
         Ok(self.fabric().abort(text, 1)?)
     }
 
     /// Starts over as rank `rank`: completes all operations, frees every registration, and zeroes
     /// the starter memories. The numbers given by all ranks must be a permutation. Collective.
-    /// Earlier addresses must not be used any more.
+    /// Earlier addresses must no longer be used.
     ///
     /// # Errors
-    /// [`AcpError::NoPermutation`], at all ranks alike, and nothing has changed;
+    /// [`AcpError::NoPermutation`], on all ranks, in which case nothing has changed;
     /// [`AcpError::Overlapping`]; [`AcpError::Fabric`].
     pub fn reset(&self, rank: Rank) -> impl Future<Output = Result<()>> {
         let reset: Boxed<'_, Result<()>> = Box::pin(async move {
@@ -174,7 +174,7 @@ impl Acp {
         let same = numbers.iter().enumerate().all(|(place, number)| place == *number as usize);
         let places = (!same).then(|| places.into_iter().flatten().collect());
         let layout = Layout::new(fabric, &self.inner.options);
-        // No peer has operations in flight any more: each has completed its own.
+        // No peer has operations in flight: each has completed its own.
         let memory = fabric.alloc_symmetric(layout.bytes()).await?;
         let resolver = Resolver::new(fabric, layout, memory.key(), places);
         let table = channel_table(&resolver, rank)?;
@@ -195,8 +195,8 @@ impl Acp {
         world.barrier().await.map_err(|error| self.named(error))
     }
 
-    /// Waits until all ranks have called it. Does not complete operations: complete them first.
-    /// Collective.
+    /// Waits until all ranks have called this function. Does not complete operations: complete them
+    /// first. Collective.
     ///
     /// # Errors
     /// [`AcpError::Overlapping`]; [`AcpError::Fabric`] if a rank is lost or has ended.
@@ -210,7 +210,7 @@ impl Acp {
         met
     }
 
-    /// Returns the values that all ranks pass, in the order of the fabric's ranks. Collective.
+    /// Returns the values passed by all ranks, in the order of the fabric's ranks. Collective.
     pub(crate) async fn gather<T: Pod + Unpin>(&self, what: &'static str, value: T) -> Result<Vec<T>> {
         let mut world = self.take_world(what)?;
         let gathered = self.while_serving(world.allgather(value)).await;

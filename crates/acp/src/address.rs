@@ -1,4 +1,4 @@
-//! Global addresses: one word for each byte of registered memory of the job.
+//! Global addresses: 64-bit words that each identify one byte of registered memory of the job.
 
 use crate::{AcpError, Result};
 use core::{fmt, num::NonZeroU64};
@@ -21,7 +21,7 @@ pub const MAX_COLOURS: usize = 1 << COLOUR_BITS;
 /// The maximum number of regions of a rank, including the reserved ones.
 pub(crate) const MAX_TAGS: usize = 1 << TAG_BITS;
 
-/// The number of a region at its owner.
+/// The number of a region on its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tag(pub(crate) u8);
 
@@ -39,8 +39,8 @@ impl Tag {
 /// The address of one byte of registered memory somewhere in the job: rank, colour, region and
 /// offset in 64 bits.
 ///
-/// It is plain data and never 0, so it can be sent, stored in global memory as a word, and be the
-/// operand of an atomic operation. `Option<GlobalAddress>` has 64 bits too; `None` is the null
+/// It is plain data and never 0, so it can be sent, stored in global memory as a word, and used as
+/// the operand of an atomic operation. `Option<GlobalAddress>` has 64 bits too; `None` is the null
 /// address. The *colour* is a hint for the path to take, and not part of the identity of the byte.
 ///
 /// From the highest bit: rank plus one (21 bits), colour (2), region (8), offset in bytes (33).
@@ -107,7 +107,7 @@ impl GlobalAddress {
         RegionId((self.to_bits() >> TAG_AT) as u32 & !COLOUR_OF_ID)
     }
 
-    /// Returns the address `bytes` bytes further on; `None` where it can't be in the same region.
+    /// Returns the address `bytes` bytes further on; `None` if it can't be in the same region.
     #[inline]
     pub const fn checked_add(self, bytes: u64) -> Option<Self> {
         match self.offset().checked_add(bytes) {
@@ -116,7 +116,7 @@ impl GlobalAddress {
         }
     }
 
-    /// Returns the address `bytes` bytes back; `None` where it can't be in the same region.
+    /// Returns the address `bytes` bytes back; `None` if it can't be in the same region.
     #[inline]
     pub const fn checked_sub(self, bytes: u64) -> Option<Self> {
         match self.offset() >= bytes {
@@ -128,7 +128,7 @@ impl GlobalAddress {
     /// Returns the address `bytes` bytes further on.
     ///
     /// # Errors
-    /// [`AcpError::OutOfBounds`] where it can't be in the same region.
+    /// [`AcpError::OutOfBounds`] if it can't be in the same region.
     #[inline]
     pub fn offset_by(self, bytes: u64) -> Result<Self> {
         self.checked_add(bytes).ok_or_else(|| AcpError::out_of_bounds(self, bytes, MAX_REGION_BYTES))
@@ -150,7 +150,7 @@ impl fmt::Display for GlobalAddress {
 /// The bits of a [`RegionId`] where an address has its colour.
 const COLOUR_OF_ID: u32 = (MAX_COLOURS as u32 - 1) << TAG_BITS;
 
-/// A region of some rank: all of an address except colour and offset, whose bits are 0 or left out.
+/// A region of a rank: an address without its colour and offset, whose bits are 0 or omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RegionId(pub(crate) u32);
 

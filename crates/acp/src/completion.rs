@@ -13,8 +13,9 @@ use rdma_fabric::{
 
 impl Acp {
     /// Waits until an operation and all earlier ones are complete: their effects are visible at
-    /// their destinations. A handle that was never issued counts as complete. Takes an order too:
-    /// [`Order::All`] and [`Order::Continue`] are everything issued so far, [`Order::None`] nothing.
+    /// their destinations. A handle that was never issued counts as complete. Also accepts an
+    /// order: [`Order::All`] and [`Order::Continue`] stand for everything issued so far,
+    /// [`Order::None`] for nothing.
     ///
     /// # Errors
     /// The first failure among them that was not reported before; the others among them are
@@ -112,9 +113,9 @@ impl Acp {
         self.fewer_than(under_way.max(1)).await
     }
 
-    /// Awaits a future; meanwhile makes progress with this rank's operations and channels, and
-    /// serves other ranks where the network leaves operations to them. The waits of this crate's
-    /// own calls do so anyway; this is for all others.
+    /// Awaits a future while making progress with this rank's operations and channels, and serving
+    /// other ranks on networks that leave operations to the target's CPU. Waits inside this crate's
+    /// own calls do so anyway; this function is for all other waits.
     pub async fn while_serving<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {

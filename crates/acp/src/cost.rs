@@ -1,6 +1,6 @@
 //! The software costs of this layer, charged at the point in the code and on the core where they
-//! arise. The names refer to the platforms' tables, which contain the times. On wall clock, nothing
-//! is charged.
+//! arise. The names refer to the tables of the platforms, which contain the times. In wall-clock
+//! time, nothing is charged.
 
 use crate::{Options, Threads};
 use rdma_fabric::Fabric;
@@ -18,7 +18,7 @@ const NETWORK: &str = "acp.network";
 const DESCRIPTOR: &str = "acp.descriptor";
 /// The lock that makes calls thread-safe.
 const THREAD_SAFE: &str = "acp.thread_safe";
-/// That lock, for an atomic by the CPU.
+/// The same lock, for a CPU atomic.
 const THREAD_SAFE_CPU: &str = "acp.thread_safe_cpu";
 
 /// Charges for the lock of a call if several threads may call.

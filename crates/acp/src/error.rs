@@ -11,8 +11,8 @@ pub type Result<T, E = AcpError> = core::result::Result<T, E>;
 #[non_exhaustive]
 pub enum AcpError {
     /// The underlying fabric failed. A lost rank is reported here as [`FabricError::PeerLost`], by
-    /// its number in [`Acp`](crate::Acp); all other errors name the fabric's ranks, which a
-    /// [reset](crate::Acp::reset) does not change.
+    /// its number in [`Acp`](crate::Acp); all other errors contain the fabric's rank numbers, which
+    /// a [reset](crate::Acp::reset) does not change.
     #[error("{0}")]
     Fabric(#[from] FabricError),
     /// The address names a rank that the job does not have.
@@ -74,7 +74,7 @@ pub enum AcpError {
         /// Their address.
         address: GlobalAddress,
     },
-    /// The container has no such element, or no longer has it.
+    /// The container does not have such an element, or no longer has it.
     #[error("{address} is not an element of the container")]
     NoSuchElement {
         /// The expected address of the element.
@@ -94,8 +94,8 @@ pub enum AcpError {
         /// The number of elements.
         len: u64,
     },
-    /// A collective call made nothing, because this rank could not register its part, or passed
-    /// other arguments.
+    /// A collective call created nothing, because this rank could not register its part or passed
+    /// different arguments.
     #[error("{rank} has no memory for its part, or has asked for something else")]
     NoPart {
         /// The rank.
@@ -128,7 +128,7 @@ pub enum AcpError {
         /// The calling rank.
         rank: Rank,
     },
-    /// The value was made for one thread ([`crate::Threads::One`]) and used by another.
+    /// The value was created for one thread ([`crate::Threads::One`]) and used by another.
     #[error("this was made for one thread, and is used by another: choose Threads::Many")]
     OtherThread,
     /// A collective call was made while another one of this rank was in progress.
@@ -149,7 +149,7 @@ pub enum AcpError {
         /// The calling rank.
         rank: Rank,
     },
-    /// The end of a channel was freed, or is from before a reset.
+    /// The end of a channel was freed, or was created before a reset.
     #[error("there is no channel {number}")]
     NoSuchChannel {
         /// Its number.
@@ -167,7 +167,7 @@ pub enum AcpError {
         /// The rank at the other end.
         peer: Rank,
     },
-    /// The segmented buffer is not connected, or no longer.
+    /// The segmented buffer is not connected, or no longer connected.
     #[error("the segmented buffer is not connected with {peer}")]
     NotConnected {
         /// The rank at the other side.

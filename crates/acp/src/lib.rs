@@ -1,18 +1,18 @@
 //! Advanced Communication Primitives: 64-bit addresses for all registered memory of a job.
 //!
-//! The problem: programs whose data is one linked structure over all ranks need to name any byte of
-//! any rank in one word, to copy and change it wherever it is, and to specify the order of
+//! The problem: programs whose data is one linked structure over all ranks need to identify any
+//! byte of any rank by one word, to copy and change it wherever it is, and to specify the order of
 //! operations, without a buffer for each peer. Here every rank registers memory; each byte of it
 //! has a [`GlobalAddress`], which any rank may [copy](Acp::copy) from or to, or change by an
 //! [atomic](Acp::atomic), without participation of the owner. Each operation specifies the earlier
-//! operations that it [waits for](Order), so a chain of copies needs no action by its caller in
-//! between.
+//! operations that it [waits for](Order), so a chain of copies needs no action by its caller
+//! between them.
 //!
 //! # Start
-//! [`Acp::init`] at all ranks; [`Acp::starter`] memory to exchange addresses in; [`Acp::allocate`]
-//! and [`Acp::register`] for more; [`Acp::complete`]. [`Acp::malloc`] allocates in any rank's heap,
-//! where containers such as [`Vector`], [`List`] and [`Map`] are; a [`WorkSpace`] is one array over
-//! all ranks.
+//! Call [`Acp::init`] on all ranks; exchange addresses in [`Acp::starter`] memory; use
+//! [`Acp::allocate`] and [`Acp::register`] for more memory; wait with [`Acp::complete`].
+//! [`Acp::malloc`] allocates in any rank's heap, where containers such as [`Vector`], [`List`] and
+//! [`Map`] are; a [`WorkSpace`] is one array over all ranks.
 //!
 //! ```
 //! use acp::{Acp, GlobalAddress, Order};
@@ -87,15 +87,15 @@
 //! * The *colour* of a region selects the parallel path that its transfers should take.
 //! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
 //!   destination, and a wait for an operation is a wait for all earlier ones, too.
-//! * *Delegation*: another rank executes operations that the network cannot, whenever it waits.
+//! * *Delegation*: another rank executes operations that the network cannot execute, whenever that
+//!   rank waits.
 //!
 //! # Guarantees
-//! * Copies from one rank to one other become visible in the order issued, whatever their
-//!   [`Order`].
+//! * Copies from one rank to another become visible in the order issued, whatever their [`Order`].
 //! * A call that returns an error has issued nothing and moved nothing; see [`AcpError`].
 //! * Issuing never fails for lack of room: it waits.
 //! * The loss of a rank fails every call that depends on it, in bounded time. A lock word in a heap
-//!   or table names its holder; if the holder is lost, calls on the protected data return
+//!   or table identifies its holder; if the holder is lost, calls on the protected data return
 //!   [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) from then on.
 //! * Futures may be dropped, except those of collective calls: a change that has started is
 //!   completed, and no lock stays taken.

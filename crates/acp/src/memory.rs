@@ -62,7 +62,7 @@ impl Acp {
     }
 
     /// Registers memory of the program. The vector is moved in, and [`Acp::take`] returns it; until
-    /// then the owner, too, accesses it by address.
+    /// then the owner also accesses it by address.
     ///
     /// # Errors
     /// As [`Acp::allocate`], with the memory; and the errors of [`rdma_fabric::Fabric::register`].
@@ -99,7 +99,7 @@ impl Acp {
         Ok(key)
     }
 
-    /// Unregisters a region; at every rank, addresses in it then fail with
+    /// Unregisters a region; on every rank, addresses in it then fail with
     /// [`AcpError::NoSuchRegion`]. Allocated memory is freed, and so is a vector that was
     /// registered. Local.
     ///

@@ -14,14 +14,14 @@ use rdma_fabric::{
 };
 
 impl Acp {
-    /// Copies `bytes` bytes from `from` to `to`, both of any rank. Returns when the copy is issued,
-    /// which needs no wait unless [`Options::depth`](crate::Options::depth) operations are in
-    /// flight; the handle shows when it is complete. A copy of no bytes is valid. If source and
-    /// destination overlap, each byte written is one that was either there before or arrived
-    /// meanwhile.
+    /// Copies `bytes` bytes from `from` to `to`, both of any rank. Returns once the copy has been
+    /// issued, which requires no waiting unless [`Options::depth`](crate::Options::depth)
+    /// operations are in flight; the handle shows when it is complete. A copy of no bytes is valid.
+    /// If source and destination overlap, each byte written is either the previous byte of the
+    /// source or one that the copy itself has written there.
     ///
     /// # Errors
-    /// Nothing is issued then: [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`],
+    /// In these cases nothing is issued: [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`],
     /// [`AcpError::OutOfBounds`]; [`AcpError::Fabric`].
     #[inline(always)]
     pub fn copy(
@@ -39,7 +39,7 @@ impl Acp {
     /// [`Acp::copy`] does.
     ///
     /// # Errors
-    /// Nothing is issued then: [`AcpError::NotOwn`], [`AcpError::Misaligned`],
+    /// In these cases nothing is issued: [`AcpError::NotOwn`], [`AcpError::Misaligned`],
     /// [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`], [`AcpError::OutOfBounds`];
     /// [`AcpError::Fabric`].
     #[inline(always)]
@@ -154,7 +154,7 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
         let fabric = self.acp.fabric();
         let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };
         let ((own, at), (span, offset)) = (memory.near(self.to)?, memory.near(self.word)?);
-        // Own memory stays registered unless another thread of this rank unregisters it
+        // Memory of this rank stays registered unless another thread of this rank unregisters it
         // concurrently.
         let is_own = self.to.rank() == *me && fabric.admits_word_at::<u8, W>(own, at);
         if !is_own || !engine.may_start(fabric, self.order) {

@@ -11,8 +11,8 @@ const MOST: usize = 4 << 30;
 /// The threads that may call one rank's [`Acp`](crate::Acp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// The thread that made it. Others get [`AcpError::OtherThread`], except from waits for
-    /// operations that are known to be complete.
+    /// The thread that created it. Other threads receive [`AcpError::OtherThread`], except from
+    /// waits for operations that are known to be complete.
     #[default]
     One,
     /// Any number of threads at a time: each call takes a lock.
@@ -32,18 +32,18 @@ pub enum Mode {
     /// and keeps their order; the other executes the operations that other ranks delegate, which
     /// arrive at its own control queue. Needs control queues that share their rank's address space
     /// ([`QueueLimits::shared_address_space`](rdma_fabric::control_queue::QueueLimits)), which
-    /// Tofu2's don't, and two of them per rank.
+    /// those of Tofu2 do not, and two of them per rank.
     Split,
 }
 
 /// The executor of atomics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Atomics {
-    /// The network, also where the word is the rank's own; where the network has no atomics, as
+    /// The network, even if the word is the rank's own; if the network has no atomics, as
     /// [`Atomics::Delegated`].
     #[default]
     Network,
-    /// The CPU where the word is the rank's own, otherwise the network.
+    /// The CPU if the word is the rank's own, otherwise the network.
     LocalByCpu,
     /// The CPU of the word's rank: that rank's program, whenever it waits in a call of this crate,
     /// or its helper.
@@ -83,8 +83,8 @@ pub struct Options {
     /// The executor of atomics.
     pub atomics: Atomics,
     /// Requests of other ranks that a rank holds before it processes them, 1 to 64; a sender
-    /// retries until there is room. Where atomics are delegated, each rank has two slots of its own
-    /// at every rank instead.
+    /// retries until there is room. If atomics are delegated, each rank instead has two slots of
+    /// its own on every rank.
     pub delegation_slots: usize,
 }
 

@@ -6,7 +6,7 @@
 pub struct Handle(pub(crate) i64);
 
 impl Handle {
-    /// Returns the number: that of operations the rank had issued, including this one.
+    /// Returns the number: how many operations the rank had issued, including this one.
     #[inline]
     pub const fn number(self) -> i64 {
         self.0

@@ -31,8 +31,8 @@ impl Acp {
         self.try_with(|state| state.memory.word_at(address).map(|part| RemoteWord::clone(&part)))
     }
 
-    /// Renumbers a lost rank. Every error that leaves this crate, or that channels and containers
-    /// use, has passed through this once.
+    /// Renumbers a lost rank. Every error that this crate returns, or that channels and containers
+    /// use, passes through this function once.
     #[cold]
     pub(crate) fn named(&self, error: impl Into<AcpError>) -> AcpError {
         let error = error.into();
@@ -44,8 +44,8 @@ impl Acp {
         self.fabric().flush_all().await.map_err(|error| self.named(error))
     }
 
-    /// Makes an attempt that uses the memory at `addresses`. If one of their regions turns out to
-    /// be gone, makes a second attempt, in case another region has replaced it.
+    /// Makes an attempt that uses the memory at `addresses`. If one of their regions turns out not
+    /// to exist any longer, makes a second attempt, in case another region has replaced it.
     pub(crate) async fn retried<const N: usize, Out, Trial>(
         &self,
         addresses: [GlobalAddress; N],

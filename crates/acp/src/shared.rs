@@ -1,4 +1,4 @@
-//! State that is used by one thread, or by any.
+//! State that is used by one thread or by several.
 
 use crate::{AcpError, Result, Threads};
 use rdma_fabric::provider::{Turn, TurnCell};
@@ -14,7 +14,7 @@ impl<T> Shared<T> {
         })
     }
 
-    /// Enters the state until the turn is dropped; it must not be entered again before.
+    /// Enters the state until the turn is dropped; it must not be entered again in the meantime.
     ///
     /// # Errors
     /// [`AcpError::OtherThread`].

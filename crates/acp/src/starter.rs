@@ -1,18 +1,18 @@
 //! Memory that every rank has from the start, at addresses that follow from the rank alone.
 //!
-//! It is one symmetric allocation: the starter memory, the memory of channels, the heap, the
-//! requests of other ranks, and the directory, which has an entry for each region that the rank may
-//! register.
+//! It is one symmetric allocation: the starter memory, the memory of channels, the heap, the slots
+//! for requests of other ranks, and the directory, which has an entry for each region that the rank
+//! may register.
 //!
 //! An entry is two words: the length in bytes plus one, or 0 if there is no region, and the
-//! fabric's key. Its owner writes the key first and clears the length first; so a peer that reads
-//! length, key and length again, and finds the same length, has a key that belonged to a region
-//! there.
+//! fabric's key. On registration its owner writes the key before the length; on removal it clears
+//! the length first. A peer that reads the length, the key and the length again, and finds the same
+//! length twice, therefore has a key that belonged to a region in this entry.
 
 use crate::{Options, address::Tag, delegation::Slots};
 use rdma_fabric::{Fabric, RegionKey};
 
-/// Areas start at multiples of this, so that no two share a cache line.
+/// Areas start at multiples of this number of bytes, so that no two share a cache line.
 const ALIGN: u64 = 64;
 const ENTRY_BYTES: u64 = 16;
 

@@ -25,10 +25,10 @@ pub(crate) struct State {
     pub(crate) replies: Arc<Replies>,
     /// Allocations in heaps that no call has returned yet.
     pub(crate) unclaimed: Vec<(GlobalAddress, Unawaited)>,
-    /// Requests to other ranks whose futures were dropped. They keep their places, and so their
-    /// slots, until the replies have arrived.
+    /// Requests to other ranks whose futures were dropped. They occupy their reply places, and
+    /// therefore their slots, until the replies have arrived.
     pub(crate) unawaited: Vec<Boxed<'static, Result<u64>>>,
-    /// Serves other ranks whenever this one waits; `None` where the network needs no help, or a
+    /// Serves other ranks whenever this one waits; `None` if the network needs no delegation, or a
     /// helper serves.
     server: Option<Boxed<'static, Result<()>>>,
     /// The waker of the task that last waited, which continues to serve when it is woken.
@@ -81,7 +81,7 @@ impl State {
     }
 
     /// Serves other ranks in a call that completes without waiting, so that they make progress even
-    /// if all of this rank's calls do.
+    /// if all of this rank's calls complete in this way.
     #[inline(always)]
     pub(crate) fn serve_now(&mut self) {
         if self.server.is_some() {
@@ -95,8 +95,8 @@ impl State {
         if let Some(server) = &mut self.server
             && server.as_mut().poll(&mut cx).is_ready()
         {
-            // This rank's memory is gone: the fabric is being torn down, as every other call will
-            // report.
+            // This rank's memory no longer exists: the fabric is being torn down, as every other
+            // call will report.
             self.server = None;
         }
     }

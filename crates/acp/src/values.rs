@@ -11,8 +11,8 @@ use rdma_fabric::{
 /// Access by value, awaited in place. It is outside the order of [`Acp::copy`] and [`Acp::atomic`]:
 /// each call returns when its effect is visible.
 impl Acp {
-    /// Reads elements that start at an address of any rank. If other ranks write them meanwhile,
-    /// each byte is either old or new.
+    /// Reads elements that start at an address of any rank. If other ranks write them at the same
+    /// time, each byte is either old or new.
     ///
     /// # Errors
     /// [`AcpError::NoSuchRank`], [`AcpError::NoSuchRegion`], [`AcpError::OutOfBounds`];
@@ -72,7 +72,7 @@ impl Acp {
         soon(Fetch { acp: self, word, amo })
     }
 
-    /// Changes a word directly; returns `None`, with no effect, where only [`Acp::fetch`] can.
+    /// Changes a word directly; returns `None`, with no effect, if only [`Acp::fetch`] can.
     #[inline(always)]
     pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<W> {
         let state = self.enter().ok()?;
@@ -94,7 +94,7 @@ impl Acp {
         if self.put_now(to, from).is_some() { Ok(()) } else { Box::pin(self.put_later(to, from)).await }
     }
 
-    /// Reads directly; returns `None`, with no effect, where only [`Acp::read`] can.
+    /// Reads directly; returns `None`, with no effect, if only [`Acp::read`] can.
     #[inline(always)]
     fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Option<()> {
         let state = self.enter().ok()?;
@@ -102,7 +102,7 @@ impl Acp {
         self.fabric().get_slice_at(span, offset, into)
     }
 
-    /// Puts directly; returns `None`, with no effect, where only [`Acp::put`] can.
+    /// Puts directly; returns `None`, with no effect, if only [`Acp::put`] can.
     #[inline(always)]
     fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Option<()> {
         let state = self.enter().ok()?;
@@ -110,7 +110,7 @@ impl Acp {
         self.fabric().put_slice_at(span, offset, from)
     }
 
-    /// As [`Acp::retried`], which cannot lend the buffer to two attempts in turn.
+    /// As [`Acp::retried`], which cannot lend the buffer to two successive attempts.
     async fn read_later(&self, from: GlobalAddress, into: &mut [u8]) -> Result<()> {
         let mut again = false;
         loop {

@@ -5,8 +5,8 @@ use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
 
-/// The maximum time for which a send waits for a receiver that lags behind, before it returns anyway.
-/// Processes that share a CPU get their turns within this time.
+/// The maximum time for which a send waits for a receiver that lags behind, before it returns
+/// anyway. It is long enough for processes that share a CPU to be scheduled.
 const PATIENCE: Duration = Duration::from_micros(500);
 
 /// The options of [`Blacs::begin_with`]. All processes pass the same values.
@@ -87,9 +87,9 @@ impl Blacs {
         self.make(map)
     }
 
-    /// Creates a grid of the processes that a map names (`blacs_gridmap`); returns `None` at processes
-    /// that it does not name. Collective over the job; processes may pass different maps if no two of
-    /// these maps name the same process.
+    /// Creates a grid of the processes listed in a map (`blacs_gridmap`); returns `None` at
+    /// processes that are not in the map. Collective over the job; processes may pass different
+    /// maps if no process is in two of these maps.
     ///
     /// # Errors
     /// [`BlacsError::NoSuchProcess`], [`BlacsError::TooFewProcesses`]; [`BlacsError::DifferentGrids`];
@@ -126,7 +126,7 @@ impl Blacs {
         self.make_of(parent, map)
     }
 
-    /// Creates a grid of those processes of another grid that a map names, as [`Blacs::map`] does.
+    /// Creates a grid of those processes of another grid listed in a map, as [`Blacs::map`] does.
     /// Processes are numbered along the rows of `parent`, from 0. Collective over `parent`.
     ///
     /// # Errors

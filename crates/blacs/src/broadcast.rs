@@ -9,9 +9,9 @@ use crate::{
 use core::future::Future;
 
 impl Grid {
-    /// Sends a matrix to all other processes of the caller's scope (`vgebs2d`, `vtrbs2d`), which call
-    /// [`Grid::broadcast_recv`] with the same topology. Completes when the matrix may be written
-    /// again.
+    /// Sends a matrix to all other processes of the caller's scope (`vgebs2d`, `vtrbs2d`), which
+    /// call [`Grid::broadcast_recv`] with the same topology. Completes when the matrix may be
+    /// modified again.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if memory runs out or a receiver is lost.

@@ -61,8 +61,8 @@ type Found<'a> = &'a mut dyn FnMut(usize, usize, (usize, usize));
 
 impl Grid {
     /// Adds the matrices of all processes of the caller's scope (`vgsum2d`). The process at `to`
-    /// receives the sum, or all processes if `to` is `None`; the matrices of the others do not change.
-    /// In a row, only the column of `to` counts; in a column, only its row.
+    /// receives the sum, or all processes if `to` is `None`; the matrices of the other processes do
+    /// not change. In a row, only the column of `to` counts; in a column, only its row.
     ///
     /// # Errors
     /// [`BlacsError::OutsideGrid`]; [`BlacsError::ShapeMismatch`]; [`BlacsError::Fmpl`] if a neighbour is

@@ -48,9 +48,9 @@ pub trait Arithmetic: Sized {
     /// Returns the absolute value; of a complex number |re| + |im|.
     fn magnitude(&self) -> Self::Magnitude;
 
-    /// Returns whether this element is preferred over `other`, which has the same magnitude: the
-    /// greater one is; of complex numbers the one with the greater real part, then the one with the
-    /// greater imaginary part.
+    /// Returns whether this element is preferred over `other`, which has the same magnitude. The
+    /// greater element is preferred; of complex numbers, the one with the greater real part, then
+    /// the one with the greater imaginary part.
     fn precedes(&self, other: &Self) -> bool;
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Returns the key of process `me` among the processes that a map numbers.
+    /// Returns the key of process `me` in a map.
     pub(crate) fn of(map: &GridMap, me: usize) -> Self {
         let place = map.coordinates(me);
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
@@ -79,8 +79,9 @@ impl Grid {
         (self.row, self.column)
     }
 
-    /// Returns the number of the process at (row, column) among those that the grid was made of
-    /// (`blacs_pnum`): its rank, if these were the processes of the job. `None` outside the grid.
+    /// Returns the number of the process at (row, column) among the processes from which the grid
+    /// was created (`blacs_pnum`): its rank, if these were all processes of the job. `None` outside
+    /// the grid.
     pub fn number(&self, row: usize, column: usize) -> Option<usize> {
         self.map.number(row, column)
     }
@@ -144,9 +145,9 @@ impl Grid {
         }
     }
 
-    /// Frees the memory of buffered messages that have been received since (`blacs_freebuff`). With
-    /// `wait`, it first waits until all messages that the caller has sent in this grid have been
-    /// received, so it frees all of it.
+    /// Frees the memory of buffered messages that have been received by now (`blacs_freebuff`).
+    /// With `wait`, it first waits until all messages that the caller has sent in this grid have
+    /// been received, so it frees all of it.
     ///
     /// # Errors
     /// [`BlacsError::Fmpl`] if a receiver is lost.
@@ -161,7 +162,7 @@ impl Grid {
     async fn drain(&self) -> Result<()> {
         loop {
             match self.communicator.all_fetched().await {
-                // The receiver has returned this error.
+                // The receiver reports this error.
                 Err(FmplError::TooLong { .. }) => {}
                 other => return Ok(other?),
             }

@@ -2,9 +2,10 @@
 //!
 //! Programs of dense linear algebra distribute their matrices over a grid of processes and exchange
 //! blocks: parts of columns that are separated in memory by the leading dimension, or triangles. A
-//! message-passing library has neither grids nor such blocks, so each program would describe them
-//! anew. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK is built, provide
-//! both. This crate implements them in safe Rust, over the matching areas of [`fmpl`].
+//! message-passing library has neither grids nor such blocks, so every program would have to
+//! implement them again. The *Basic Linear Algebra Communication Subprograms*, on which ScaLAPACK
+//! is built, provide both. This crate implements them in safe Rust, over the matching areas of
+//! [`fmpl`].
 //!
 //! ```
 //! use blacs::{Blacs, Matrix, MatrixMut, Order, Scope, Topology};
@@ -33,27 +34,28 @@
 //! ```
 //!
 //! # Messages
-//! Matrices are in column-major order: element (i, j) is `leading` x j + i elements after the first.
-//! Rows and columns count from 0, also those of the grid. Sender and receiver agree on the number of
-//! elements; each chooses its own distance between columns. Only elements of the shape are read or
-//! written.
+//! Matrices are in column-major order: element (i, j) is `leading` x j + i elements after the
+//! first. Rows and columns are counted from 0, including those of the grid. Sender and receiver
+//! agree on the number of elements; each chooses its own distance between columns. Only elements of
+//! the shape are read or written.
 //!
-//! A send completes when its matrix may be used again, whether or not the receiver has called.
-//! Messages between two processes arrive in order. Messages of different grids are independent, and so
-//! are those between two processes, along rows, along columns and of the whole grid. The receiver
-//! fetches a message that waits in the sender's memory without another call of the sender; a broadcast
-//! waits only for processes that have to forward it ([`Topology`]).
+//! A send completes when its matrix may be reused, whether or not the receiver has posted a
+//! receive. Messages between two processes arrive in order. Messages of different grids are
+//! independent, and so are those between two processes, along rows, along columns and of the whole
+//! grid. The receiver fetches a message that waits in the sender's memory without another call of
+//! the sender; a broadcast waits only for processes that have to forward it ([`Topology`]).
 //!
 //! # Repeatability
 //! Every receive names its sender, and operands are combined in an order that depends on the topology
 //! alone. So all combines are bitwise repeatable, whatever the value of [`Parameters::repeatable`].
 //!
 //! # Layers
-//! The typed calls, such as [`Grid::send`], are thin wrappers of those with `_bytes` in their names,
-//! which take any [`Memory`] with a [`Shape`] and a [`Precision`]: for bindings to other languages.
+//! The typed calls, such as [`Grid::send`], are thin wrappers around those with `_bytes` in their
+//! names, which take any [`Memory`] with a [`Shape`] and a [`Precision`]: for bindings to other
+//! languages.
 
 #![forbid(unsafe_code)]
-// docs.rs shows which items need which feature.
+// Lets docs.rs show which items need which feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blacs;

@@ -142,8 +142,8 @@ parts!(Matrix);
 parts!(MatrixMut);
 
 impl<'a, T: Element> Matrix<'a, T> {
-    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
-    /// that is more.
+    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows`
+    /// if that is greater.
     ///
     /// # Errors
     /// [`BlacsError::TooShort`].
@@ -164,8 +164,8 @@ impl<'a, T: Element> Matrix<'a, T> {
 }
 
 impl<'a, T: Element> MatrixMut<'a, T> {
-    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows` if
-    /// that is more.
+    /// Creates a matrix of `rows` x `columns` whose columns are `leading` elements apart, or `rows`
+    /// if that is greater.
     ///
     /// # Errors
     /// [`BlacsError::TooShort`].

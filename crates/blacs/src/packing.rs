@@ -1,7 +1,7 @@
 //! The packing of matrices into messages: their runs, one after the other.
 //!
-//! Long runs are passed in place; short ones are collected in a scratch buffer, so that a small matrix
-//! is a single piece, whatever its layout in memory.
+//! Long runs are passed in place; short ones are collected in a scratch buffer, so that a small
+//! matrix is a single piece regardless of its layout in memory.
 
 use crate::{Memory, MemoryMut, Result, Shape, shape::Runs};
 use core::ops::Range;
@@ -24,7 +24,7 @@ struct Walk {
     runs: Runs,
     /// The rest of the current run, in bytes of the memory.
     run: Range<usize>,
-    /// The number of bytes of the message before that.
+    /// The number of bytes of the message before the current run.
     at: usize,
 }
 
@@ -70,7 +70,7 @@ impl Walk {
         length
     }
 
-    /// Returns the part of fabric memory that is the whole message, if it is contiguous.
+    /// Returns the part of fabric memory that contains the whole message, if it is contiguous.
     fn in_one_piece(&self, memory: Option<&LocalSpan<u8>>) -> Option<LocalSpan<u8>> {
         let mut runs = self.shape.runs();
         let (span, run) = (memory?, runs.next()?);
@@ -124,7 +124,7 @@ impl<'a> Outgoing<'a> {
         Outgoing { fabric, view, walk, scratch: Vec::new(), pieces: Vec::new(), span, failed: None }
     }
 
-    /// Returns the message in a buffer of its own.
+    /// Returns the message in a new buffer.
     pub(crate) fn packed(mut self) -> Result<Vec<u8>> {
         let mut packed = Vec::with_capacity(self.bytes());
         while packed.len() < self.bytes() {

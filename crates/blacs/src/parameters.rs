@@ -16,12 +16,12 @@ pub struct Parameters {
     pub combine_rings: i32,
     /// As `broadcast_branches`, for combines (14).
     pub combine_branches: usize,
-    /// Whether combines must yield the same bits each time (15). They always do.
+    /// Whether combines must be bitwise repeatable (15). They always are.
     pub repeatable: bool,
     /// Whether all receivers of the result of a combine must have the same bits (16). If so,
-    /// [`Topology::Hypercube`](crate::Topology::Hypercube) uses a tree, too. Where the arithmetic of
-    /// all ranks is identical, an exchange yields the same bits as well, because operands are always
-    /// taken in the order of their numbers.
+    /// [`Topology::Hypercube`](crate::Topology::Hypercube) uses a tree as well. If the arithmetic
+    /// of all ranks is identical, an exchange yields the same bits as well, because operands are
+    /// always taken in the order of their numbers.
     pub coherent: bool,
 }
 

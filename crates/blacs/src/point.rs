@@ -1,4 +1,4 @@
-//! Matrices between two processes.
+//! Point-to-point messages: matrices between two processes.
 
 use crate::{
     BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape,
@@ -15,7 +15,8 @@ use rdma_fabric::{
 
 impl Grid {
     /// Sends a matrix to the process at `to` (`vgesd2d`, `vtrsd2d`), which may be the caller.
-    /// Completes when the matrix may be written again, whether or not the receiver has called.
+    /// Completes when the matrix may be modified again, whether or not the receiver has posted a
+    /// receive.
     ///
     /// # Errors
     /// [`BlacsError::OutsideGrid`]; [`BlacsError::Fmpl`] if memory runs out or the receiver is lost.

@@ -101,7 +101,7 @@ pub(crate) struct Members {
     pub(crate) count: usize,
     /// The number of the caller.
     pub(crate) me: usize,
-    /// The member of the communicator that is number 0 here, and the step to the next one.
+    /// The number in the communicator of the first member, and the step to the next one.
     first: usize,
     step: usize,
 }

@@ -1,7 +1,7 @@
 //! Shapes: the elements of memory that belong to a matrix.
 //!
-//! Any numbers make a shape. Sizes that do not fit into `usize` saturate at `usize::MAX`, which no
-//! memory has.
+//! Any numbers form a shape. Sizes that do not fit into `usize` saturate at `usize::MAX`, which
+//! exceeds any memory.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -75,7 +75,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns a rectangle whose columns are `leading` elements apart, or `rows` if that is more.
+    /// Returns a rectangle whose columns are `leading` elements apart, or `rows` if that is
+    /// greater.
     pub const fn general(rows: usize, columns: usize, leading: usize) -> Self {
         let least = if rows > 1 { rows } else { 1 };
         let leading = if leading > least { leading } else { least };

@@ -1,7 +1,7 @@
 //! Communication topologies: the neighbours of each member of a scope in broadcasts and combines.
 //!
-//! All results follow from the number of members, the root and the topology alone, so that every
-//! member computes its neighbours by itself.
+//! All results depend only on the number of members, the root and the topology, so that every
+//! member can compute its neighbours locally.
 
 use crate::Parameters;
 use core::num::NonZeroU8;
@@ -190,7 +190,7 @@ impl Seat {
         self.neighbours(parent, &children)
     }
 
-    /// Returns the neighbours in a tree whose nearest children come first.
+    /// Returns the neighbours in a tree, nearest child first.
     fn mirrored_tree(&self, base: usize) -> Neighbours {
         let (parent, mut children) = in_tree(base, self.members, self.distance(true));
         children.sort_unstable();
@@ -212,8 +212,7 @@ impl Seat {
     }
 }
 
-/// Returns the parent of a position in a tree, and its children, those with the largest subtrees
-/// first.
+/// Returns the parent of a position in a tree, and its children, largest subtree first.
 fn in_tree(base: usize, members: usize, place: usize) -> (Option<usize>, Vec<usize>) {
     let mut weight: usize = 1;
     while weight.checked_mul(base).is_some_and(|weight| weight < members) && place.is_multiple_of(weight * base) {
@@ -242,7 +241,7 @@ struct Paths {
     paths: usize,
     /// The length of most paths; not 0.
     length: usize,
-    /// The number of paths, the first ones, that have one more member.
+    /// The number of paths, from the first one, that have one more member.
     longer: usize,
 }
 

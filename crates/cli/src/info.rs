@@ -46,7 +46,7 @@ struct SharedMemory {
     strong_progress: bool,
     /// Between threads.
     register_existing: &'static str,
-    /// Between processes, as the probe finds it here.
+    /// Between processes, as determined by a probe on this machine.
     register_existing_of_processes: &'static str,
     blocking_wait: bool,
     max_transfer_bytes: u64,
@@ -63,7 +63,7 @@ struct Constant {
     name: &'static str,
     /// The table's integer.
     value: u64,
-    /// Its unit, as the table names it.
+    /// Its unit, as printed in the table.
     unit: String,
     /// The value with a unit, for human readers.
     readable: String,

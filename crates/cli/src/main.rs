@@ -35,7 +35,7 @@ fn report(error: &dyn Error) {
     let mut cause = error.source();
     while let Some(next) = cause {
         let text = next.to_string();
-        // Many errors print their cause already.
+        // Many errors already print their cause.
         if !said.contains(&text) {
             say(format_args!("  because: {text}"));
             said = text;

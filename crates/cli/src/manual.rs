@@ -35,7 +35,8 @@ pub(crate) fn pages(options: &Man) -> Result<ExitCode, Box<dyn Error>> {
     print(&text)
 }
 
-/// Writes the pages of the command and of its subcommands, and not one of `help`, which they replace.
+/// Writes the pages of the command and of its subcommands, except for `help`, which the pages
+/// replace.
 fn write_to(directory: &Path) -> io::Result<()> {
     clap_mangen::generate_to(Arguments::command().disable_help_subcommand(true), directory)
 }

@@ -9,7 +9,7 @@ use tofu2_sim::shm::{Bind, Placement};
 pub(crate) struct PlacementReport {
     cpus: Vec<Cpu>,
     caches: Vec<Cache>,
-    /// Number of ranks that the lists below are for.
+    /// The number of ranks assumed in the lists below.
     ranks: usize,
     /// One CPU per rank.
     bind_core: Vec<usize>,
@@ -36,7 +36,7 @@ struct Cache {
     cpus: Vec<usize>,
 }
 
-/// Returns the placement of `ranks` ranks, by default as many as there are CPUs; `None` where the
+/// Returns the placement of `ranks` ranks, by default as many as there are CPUs; `None` if the
 /// system does not report which CPUs this process may use.
 pub(crate) fn report(ranks: Option<usize>) -> Option<PlacementReport> {
     Placement::of_this_thread().ok().map(|placement| PlacementReport::of(&placement, ranks))

@@ -7,7 +7,7 @@ use repro::{
 };
 use tofu2_sim::virt::Timeline;
 
-/// The plans of the papers that are asked for. They run in this order, and their jobs are numbered
+/// The plans of the requested papers. They run in this order, and their jobs are numbered
 /// consecutively.
 #[derive(Debug)]
 pub(crate) struct Plans {
@@ -19,10 +19,10 @@ pub(crate) struct Plans {
 }
 
 impl Plans {
-    /// Returns the plans that the options ask for.
+    /// Returns the plans requested by the options.
     ///
     /// # Errors
-    /// A message if `--trace-job` names a job that leaves no timeline.
+    /// A message if `--trace-job` selects a job that does not record a timeline.
     pub(crate) fn of(options: &Reproduce) -> Result<Plans, String> {
         let papers = options.papers();
         let (shapes, seed) = (options.shapes.into(), options.seed);
@@ -96,7 +96,7 @@ impl Plans {
         self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma + others
     }
 
-    /// Returns a description of the work that is less than in the papers, if any is.
+    /// Returns a description of the work that is reduced relative to the papers, if any.
     pub(crate) fn less(&self) -> Option<String> {
         let lock = self.lock.as_ref().filter(|plan| plan.quick);
         let acp = self.acp.as_ref().filter(|plan| plan.quick);

@@ -163,7 +163,7 @@ fn miss(row: &Row) -> String {
     )
 }
 
-/// Returns the command that makes the same result again.
+/// Returns the command that reproduces the same result.
 fn command(options: &Reproduce) -> String {
     let mut command = "cargo reproduce".to_owned();
     if let Some(paper) = options.paper {

@@ -38,6 +38,6 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
         // The job's own failure says more.
         return Ok(ExitCode::from(u8::try_from(code.max(1)).unwrap_or(1)));
     }
-    // A code that does not fit an exit code is still a failure.
+    // A code that does not fit into an exit code is still a failure.
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }

@@ -21,15 +21,15 @@ pub(crate) enum Act {
     /// Notification: a remark for the timeline.
     Note(Rc<str>),
     /// Notification: a place in another rank's region is resolved or used. Only for regions that no
-    /// run has addressed too late so far.
+    /// run has addressed too late yet.
     Reach(Holding),
-    /// A region of the rank's own is dropped. A notification as long as no run has addressed the
+    /// The rank drops one of its own regions. A notification as long as no run has addressed the
     /// region after its drop.
     Drop(Holding),
 
-    /// Own memory is read.
+    /// Reads local memory.
     Load(CellPart),
-    /// Own memory is written.
+    /// Writes local memory.
     Store(CellPart, u64),
     /// A fact is changed and read.
     Fact(CellPart, Amo<u64>),
@@ -37,25 +37,25 @@ pub(crate) enum Act {
     Await(HandleId),
     /// Is the operation complete? Its handle stays either way.
     Test(HandleId),
-    /// A word of own memory that is waited for is read.
+    /// Reads a word of local memory for which the program waits.
     Watch(CellPart),
     TryNotice,
     NextNotice,
     Now,
     /// Has this time been reached?
     Sleep(u64),
-    /// The program lets others run, though it waits for nothing.
+    /// The program yields to others without waiting for anything.
     Yield,
     /// Which of the rank's tasks runs next?
     Choose,
-    /// Is the detached future polled at once (1) or later (0)?
+    /// Is the detached future polled immediately (1) or later (0)?
     Detach,
     /// Does this rank know that another one is lost (1) or not (0)?
     IsLost(Rank),
     /// Has its owner dropped this region (1) or not (0)?
     IsDropped(Holding),
     /// Which of these ranks, as bits, does this rank know to be lost? Asked by an unsatisfied wait,
-    /// at the same moment.
+    /// at the moment of its check.
     LostAmong(Ranks),
 
     /// The end of the rank.

@@ -2,9 +2,9 @@
 //! that the program emits and its next state.
 //!
 //! A future can't be cloned, but the answers given to a deterministic program determine its state.
-//! So a *local state* is a history of answers, and running the program from its start reaches it
-//! again. This happens once for each local state and answer; the result is kept in a table. Global
-//! states, which are far more numerous, never run a program.
+//! So a *local state* is a history of answers, which can be reached again by running the program
+//! from its start. This is done once for each local state and answer; the result is stored in a
+//! table. Exploring global states, which are far more numerous, never runs a program.
 
 mod audit;
 
@@ -30,7 +30,7 @@ pub(crate) struct Local {
     rank: Rank,
     /// The preceding state and the answer given there; a first state is its own predecessor.
     before: (LocalId, Answer),
-    /// The number of answers since the last step ended.
+    /// The number of answers since the end of the last step.
     age: u32,
     /// Whether the rank waits for one operation and nothing else; `None` until this was computed.
     sole: Option<bool>,
@@ -243,7 +243,7 @@ impl<'a> Automaton<'a> {
     }
 
     /// Returns whether `id` waits for one operation and nothing else, so that it continues as soon
-    /// as that operation is complete, independent of other events.
+    /// as that operation is complete, regardless of other events.
     pub(crate) fn is_sole(&mut self, id: LocalId) -> bool {
         if let Some(sole) = self.locals[id as usize].sole {
             return sole;

@@ -2,9 +2,8 @@
 //! ranks that may die.
 //!
 //! A rank rests only after it has checked all of its wait conditions at one moment. If one future
-//! was left waiting and another one then acted in the same poll, the first checks again, because
-//! its condition may have become true in the meantime. There are no queries about ranks that can't
-//! die.
+//! found its condition unsatisfied and another one then acted in the same poll, the first checks
+//! again, because its condition may have become true. Ranks that can't die are never queried.
 
 use crate::{
     act::{Act, Answer, HandleId, Op},
@@ -106,8 +105,8 @@ impl Seat {
     }
 
     /// Checks whether an unsatisfied wait can still be satisfied. Call this at the moment of the
-    /// check: the check that follows an error would have the same result, so it only [reports the
-    /// error](Seat::look_after_a_loss).
+    /// wait's check. After an error, a further check would have the same result, so it only
+    /// [reports the error](Seat::look_after_a_loss).
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.

@@ -1,9 +1,9 @@
 //! Memory as the explorer sees it: cells of 8 bytes, numbered in the order in which they are first
 //! touched.
 //!
-//! A region exists from the start, zeroed; its contents stay visible after it was dropped. The
-//! explorer records the agents that touch each cell, and whether they write: a cell that only its
-//! owner's CPU has ever touched is *private*, and accesses to it need not be ordered against
+//! A region exists from the start, zeroed; its contents remain visible after it has been dropped.
+//! The explorer records the agents that touch each cell, and whether they write: a cell that only
+//! its owner's CPU has ever touched is *private*, and accesses to it need not be ordered against
 //! anything.
 
 use crate::{dropped::Contested, mix::SmallMap};
@@ -73,7 +73,8 @@ pub(crate) struct Cells {
     /// The names of words, by region and offset, and of [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     pub(crate) contested: Contested,
-    /// Whether a cell that was treated as private has become shared since this was cleared.
+    /// Whether a cell that was treated as private has become shared since this flag was last
+    /// cleared.
     pub(crate) grown: bool,
 }
 
@@ -129,7 +130,7 @@ impl Cells {
         self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }
 
-    /// Carries out all checks of [`rdma_fabric::Fabric::locate`].
+    /// Performs all checks of [`rdma_fabric::Fabric::locate`].
     pub(crate) fn locate(&self, ranks: usize, addr: RemoteAddr, len: usize, align: usize) -> Result<()> {
         let RemoteAddr { rank, region, .. } = addr;
         if rank.index() >= ranks {
@@ -148,8 +149,8 @@ impl Cells {
         addr.fits(len, align, region_len)
     }
 
-    /// Returns the part of a cell that bytes `at.start..at.end` of `addr`'s region are. They must
-    /// be in one cell.
+    /// Returns bytes `at.start..at.end` of `addr`'s region as a part of a cell. They must be in one
+    /// cell.
     pub(crate) fn part(&mut self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
         let cell = self.touch(agent, Home::Memory(RemoteAddr { offset: at.start / 8 * 8, ..addr }));
         let mut mask = [0u8; CELL];
@@ -188,7 +189,7 @@ impl Cells {
         self.cells[cell as usize].home
     }
 
-    /// Returns the cells that a CPU touches and that others touch, too.
+    /// Returns the cells that are touched by a CPU and also by other agents.
     pub(crate) fn shared(&self) -> Vec<Home> {
         let touched = self.cells.iter().filter(|cell| cell.shared && cell.cpu.is_some());
         touched.map(|cell| cell.home).filter(|home| matches!(home, Home::Memory(_))).collect()

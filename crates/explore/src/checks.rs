@@ -1,4 +1,5 @@
-//! Conditions that must hold or must be possible, and the view of a job that they are evaluated on.
+//! Conditions that must hold or must be reachable, and the view of a job on which they are
+//! evaluated.
 
 use crate::{
     cell::{Cells, Home},
@@ -16,7 +17,7 @@ type Check<'a> = Box<dyn Fn(&View<'_>) -> bool + 'a>;
 pub(crate) struct Named<'a> {
     name: String,
     check: Check<'a>,
-    /// Whether the condition has held so far in any state.
+    /// Whether the condition has held in any state so far.
     seen: Cell<bool>,
 }
 
@@ -90,7 +91,7 @@ impl<'a> View<'a> {
 
     /// Returns the 8-byte word at `addr`, whose offset is a multiple of 8, as it is in its owner's
     /// memory. Words that only their owner's CPU ever touches change together with the owner's next
-    /// act that others could notice.
+    /// act that is observable by others.
     pub fn word(&self, addr: RemoteAddr) -> u64 {
         self.cells.find(Home::Memory(addr)).map_or(0, |cell| self.state.cell(cell))
     }

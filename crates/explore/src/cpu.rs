@@ -1,6 +1,6 @@
 //! A rank's CPU in a scripted run: it polls the rank's program, the futures that the program has
-//! detached, and its helpers, as the script says. Panics of explored programs are findings: the
-//! report contains them once, and they are not printed when they occur.
+//! detached, and its helpers, as the script says. Panics of explored programs are findings: they
+//! are included once in the report, and not printed when they occur.
 
 use crate::{
     act::{Act, Answer},
@@ -86,10 +86,10 @@ impl JobConfig<'_> {
     }
 }
 
-/// The most tasks of one rank: each is a bit of a `u64`.
+/// The maximum number of tasks of one rank: each is a bit of a `u64`.
 const MOST_TASKS: usize = 64;
 
-/// Polls until the rank ends or fails, or waits for the same condition as before (`None`).
+/// Polls until the rank ends, fails or waits for the same condition as before (`None`).
 fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
     loop {
         for rest in session.begun() {

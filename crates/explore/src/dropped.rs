@@ -1,11 +1,11 @@
 //! Regions that their owners have dropped, and operations that arrive too late for them.
 //!
-//! Whether a region is dropped matters to others only if they still address it. As long as no run
-//! shows that they do, a drop happens at once, together with its owner's preceding acts, and
-//! accesses do not ask about it: this is the order in which the most operations arrive too late. As
-//! soon as an operation arrives too late in some order, the region is *contested*: its drop becomes
-//! a move of its own, every access to it asks whether it was dropped, and the exploration starts
-//! over.
+//! Whether a region has been dropped matters to others only if they still address it. As long as no
+//! run shows that they do, a drop takes effect immediately, together with its owner's preceding
+//! acts, and accesses do not check for it: this is the order in which the most operations arrive
+//! too late. As soon as an operation arrives too late in some order, the region is *contested*: its
+//! drop becomes a move of its own, every access to it asks whether it was dropped, and the
+//! exploration starts over.
 
 use crate::{
     act::{Answer, HandleId, NO_HANDLE},
@@ -51,7 +51,7 @@ pub(crate) struct Contested {
     found: BTreeSet<Holding>,
     /// Whether to treat every region as contested.
     pub(crate) all: bool,
-    /// Whether one was found since this was cleared.
+    /// Whether one was found since this flag was last cleared.
     pub(crate) grown: bool,
 }
 
@@ -140,7 +140,8 @@ impl State {
         self.drops.contains(holding).then_some(holding)
     }
 
-    /// Makes the item at `place` too late: it changes nothing, and its poster will get an error.
+    /// Marks the item at `place` as too late: it changes nothing, and its poster will receive an
+    /// error.
     pub(crate) fn comes_too_late(&mut self, place: usize, holding: Holding) {
         let item = self.items[place];
         match item.kind {
@@ -170,8 +171,8 @@ impl State {
         self.items.remove(notice);
     }
 
-    /// Returns the error that a complete operation of `by`, made of `pieces`, has to report because
-    /// a region was dropped.
+    /// Returns the error that a completed operation of `by`, consisting of `pieces`, has to report
+    /// because a region was dropped.
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
             ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
@@ -182,14 +183,14 @@ impl State {
 }
 
 impl World<'_> {
-    /// Makes the drop of `holding` a move, and asks for another exploration.
+    /// Makes the drop of `holding` a move of its own, and requests that the exploration start over.
     pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
         self.automaton.job.cells.borrow_mut().contested.add(holding);
         Halt::Again
     }
 
-    /// Fails with [`Halt::Again`] if the item at `place` is too late for a region that is not known
-    /// to be contested.
+    /// Fails with [`Halt::Again`] if the item at `place` is too late for a region that is not yet
+    /// contested.
     pub(crate) fn notice_lateness(&mut self, state: &State, place: usize) -> Result<(), Halt> {
         match state.too_late(place) {
             Some(holding) if !self.automaton.job.cells.borrow().contested.contains(holding) => {
@@ -200,8 +201,8 @@ impl World<'_> {
     }
 
     /// Returns whether a flush that could complete now might report an error if it completed later.
-    /// A flush waits for the bytes that were put before it, but neither for a put without bytes nor
-    /// for one that a detached future has posted since.
+    /// A flush waits for the bytes that were put before it, but not for a put without bytes or for
+    /// one that a detached future has posted in the meantime.
     pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
             state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);

@@ -29,13 +29,13 @@ pub enum Access {
 /// and completion have no effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effect {
-    /// The rank whose program did it.
+    /// The rank whose program made the access.
     pub by: Rank,
     /// The word.
     pub at: RemoteAddr,
     /// The kind of access.
     pub access: Access,
-    /// The value that was found there or, for a put or store, the new value.
+    /// The value found at the word or, for a put or store, the new value.
     pub bits: u64,
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Seat {
     of_helper: bool,
 }
 
-/// The error of calls in a run that has ended. No program sees it.
+/// The error of calls in a run that has ended. It is never visible to programs.
 pub(crate) const OVER: FabricError = FabricError::Unsupported { feature: &"a run that is over" };
 
 /// Returns the facts of a job, given the node of each rank.
@@ -257,7 +257,7 @@ impl Provider for Explored {
     }
 }
 
-/// A multicast reaches each rank at a moment of its own.
+/// A multicast reaches each rank independently, at any moment.
 impl Multicast for Explored {
     fn reaches(&self, _: &[Rank]) -> Result<()> {
         Ok(())

@@ -1,5 +1,5 @@
-//! Jobs whose programs run live, only once: for random orders, and for drivers that choose each
-//! next event themselves.
+//! Jobs whose programs run live and only once: for random orders, and for drivers that choose each
+//! event themselves.
 //!
 //! The rules are those of the exploration, with one difference: a rank's CPU runs as far as it can
 //! in one event.
@@ -242,7 +242,7 @@ impl LiveJob {
                 live.state.die(rank);
                 (live.awake[rank.index()], live.deadlines[rank.index()]) = (false, None);
                 drop(borrowed);
-                // Acts of its futures while they are dropped have no effect.
+                // Acts that its futures perform while being dropped have no effect.
                 self.sessions[rank.index()].end();
                 self.tasks[rank.index()].clear();
             }
@@ -276,7 +276,7 @@ impl LiveJob {
                 }
             }
             batch = session.begun();
-            // A program and its helpers wait for each other's writes.
+            // A program and its helpers may wait for each other's writes.
             if session.moved.get() && (tasks.iter().chain(&batch).any(Running::is_helper)) {
                 batch.append(tasks);
             }
@@ -313,7 +313,7 @@ impl LiveJob {
 
 impl Drop for LiveJob {
     fn drop(&mut self) {
-        // Acts of tasks while they are dropped have no effect.
+        // Acts that tasks perform while being dropped have no effect.
         self.sessions.iter().for_each(|session| session.end());
     }
 }

@@ -2,9 +2,9 @@
 //! deaths happen.
 //!
 //! A rank that dies performs no further acts. Its posted operations are still in flight, and its
-//! memory still exists. Each other rank learns of the death at a moment of its own. From the first
-//! such moment on, no operation of the dead rank happens any more (E4), and for a rank that has
-//! learned of the death, nothing happens in the dead rank's memory (E2).
+//! memory still exists. Each other rank learns of the death independently, at any moment. From the
+//! first such moment on, no operation of the dead rank takes effect any longer (E4), and for a rank
+//! that has learned of the death, nothing happens in the dead rank's memory (E2).
 
 use crate::{
     act::{Act, NO_HANDLE},
@@ -18,7 +18,7 @@ use rdma_fabric::Rank;
 /// The local state of every dead rank: its previous state does not matter.
 const GONE: LocalId = LocalId::MAX;
 
-/// A set of ranks, as [`crate::schedule::MOST_RANKS`] bits.
+/// A set of ranks: a bit mask of [`crate::schedule::MOST_RANKS`] bits.
 pub(crate) type Ranks = u32;
 
 pub(crate) fn bit(rank: Rank) -> Ranks {
@@ -101,7 +101,8 @@ impl Losses {
 }
 
 impl Item {
-    /// Marks the item as one that will not happen; the handle that waits for it has to report this.
+    /// Marks the item as one that will never take effect; the handle that waits for it has to
+    /// report this.
     fn lost(&mut self) {
         self.happened(0);
         self.kind = ItemKind::Lost;
@@ -167,7 +168,7 @@ impl World<'_> {
                 }
                 continue;
             }
-            // A rank that has ended asks no further questions.
+            // A rank that has ended makes no further queries.
             let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.is_over(state, *other);
             let learns = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
             into.extend(learns.map(|other| Move::Learn(number(other), number(rank))));

@@ -13,7 +13,7 @@ use rdma_fabric::Rank;
 /// The possible acts of a resting rank.
 pub(crate) struct Outlook {
     pub(crate) goes_on: bool,
-    /// The word that it would store to before anything else.
+    /// The word to which it would store first.
     pub(crate) stores: Option<CellPart>,
     /// The next deadline that it waits for.
     deadline: Option<u64>,
@@ -113,7 +113,7 @@ impl World<'_> {
                 Act::Choose | Act::Detach => match task.take() {
                     Some(task) => Answer::Task(task),
                     None => {
-                        // A task that reached this point in the middle of its acts lets others run.
+                        // A task that has stopped in the middle of its acts lets others run.
                         outlook.goes_on = local != first;
                         return Ok(outlook);
                     }
@@ -194,7 +194,7 @@ impl World<'_> {
     }
 
     /// While any rank is setting up, leaves only one of `moves`: one of such a rank if there is
-    /// any, or else one by which something arrives.
+    /// any, or otherwise one by which something arrives.
     pub(crate) fn one_order_of_set_up(&self, state: &State, moves: &mut Vec<Move>) {
         let Some(first) = self.set_up else { return };
         let cells = self.automaton.job.cells.borrow();
@@ -234,7 +234,7 @@ impl World<'_> {
         Ok(Some(acts))
     }
 
-    /// Records in the timeline that `rank` waits, if it does; not if it waits only for its own
+    /// Records in the timeline that `rank` waits, if it does; except if it waits only for its own
     /// operations, most of which complete by themselves.
     pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {

@@ -18,14 +18,14 @@ impl Seat {
     /// Checks that the memory of `place` can still be used.
     ///
     /// # Errors
-    /// [`FabricError::PeerLost`] or [`FabricError::StaleRegion`] if the memory of `place` can't be
-    /// used any more.
+    /// [`FabricError::PeerLost`] or [`FabricError::StaleRegion`] if the memory of `place` can no
+    /// longer be used.
     fn usable(&self, place: &Place) -> Result<()> {
         self.alive(place.rank())?;
         self.registered_place(place)
     }
 
-    /// Posts the operation that `op` makes, given its handle's number. Its result is made of
+    /// Posts the operation that `op` creates from the number of its handle. Its result consists of
     /// `parts`.
     fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
@@ -43,7 +43,7 @@ impl Seat {
         if let Source::Place(own) = from {
             self.registered_place(own)?;
         }
-        // Bytes are copied now, so a put of bytes, or of nothing, is complete; own memory is read
+        // Bytes are copied now, so a put of bytes, or of nothing, is complete; local memory is read
         // later.
         let own = if let Source::Place(own) = from { Some(own).filter(|own| !own.is_empty()) } else { None };
         let slot = own.map(|_| self.session.take_slot(Pieces::new()));
@@ -146,7 +146,7 @@ fn pending(slot: HandleId) -> Posted {
     Posted::Pending(Token(NonZeroU64::new(waiter_for(slot)).expect("no waiter is 0")))
 }
 
-/// Returns whether some bytes belong to both places.
+/// Returns whether both places have bytes in common.
 fn overlap(one: &Place, other: &Place) -> bool {
     let (a, b) = (one.addr(), other.addr());
     Holding::of(a) == Holding::of(b)
@@ -225,7 +225,7 @@ pub(crate) struct Handles {
 }
 
 impl Handles {
-    /// Takes the lowest free number for an operation whose result is made of `parts`.
+    /// Takes the lowest free number for an operation whose result consists of `parts`.
     pub(crate) fn take(&mut self, parts: Pieces) -> HandleId {
         let free = self.taken.iter().position(|taken| !taken).unwrap_or_else(|| {
             self.taken.push(false);
@@ -236,7 +236,8 @@ impl Handles {
         HandleId::try_from(free).expect("fewer than 255 handles at a time")
     }
 
-    /// Frees the number of an operation whose handle is gone. Returns the parts of its result.
+    /// Frees the number of an operation whose handle has been dropped. Returns the parts of its
+    /// result.
     pub(crate) fn free(&mut self, slot: HandleId) -> Pieces {
         self.taken[usize::from(slot)] = false;
         std::mem::take(&mut self.parts[usize::from(slot)])
@@ -247,7 +248,7 @@ impl Handles {
         self.taken.contains(&true)
     }
 
-    /// Returns whether each number is taken, up to the last one that is.
+    /// Returns for each number whether it is taken, up to the last taken one.
     pub(crate) fn up_to_the_last(&self) -> Vec<bool> {
         let last = self.taken.iter().rposition(|taken| *taken);
         self.taken[..last.map_or(0, |last| last + 1)].to_vec()

@@ -14,8 +14,8 @@ use std::{any::Any, hash::Hash, rc::Rc};
 ///
 /// A *fact* is a number that all ranks share outside the fabric and instantly, as no network could:
 /// for example, the rank inside a critical section, or the number of times an event occurred. Facts
-/// start at 0. Touching a fact is an act of its own, which is explored in every order against those
-/// of other ranks. The protocol must not depend on facts.
+/// start at 0. Accessing a fact is a separate act, which is explored in every order relative to
+/// those of other ranks. The protocol must not depend on facts.
 #[derive(Clone, Debug)]
 pub struct Probe {
     session: Rc<Session>,
@@ -25,7 +25,7 @@ impl Probe {
     /// Returns the probe of the rank that `fabric` belongs to.
     ///
     /// # Panics
-    /// If `fabric` is neither one that an explorer handed to a program nor a
+    /// If `fabric` is neither one that an explorer passed to a program nor a
     /// [keyless](rdma_fabric::Fabric::keyless) handle of one.
     pub fn of(fabric: &Fabric) -> Self {
         let provider: &dyn Any = fabric.provider();
@@ -40,12 +40,12 @@ impl Probe {
         if let Some(Answer::Value(before)) = answer { before } else { 0 }
     }
 
-    /// Adds to a fact, wrapping. Returns its previous value.
+    /// Adds to a fact, wrapping around on overflow. Returns its previous value.
     pub fn add(&self, fact: u32, add: u64) -> u64 {
         self.fact_of(fact, Amo::Add(add))
     }
 
-    /// Subtracts from a fact, wrapping. Returns its previous value.
+    /// Subtracts from a fact, wrapping around on overflow. Returns its previous value.
     pub fn subtract(&self, fact: u32, subtract: u64) -> u64 {
         self.fact_of(fact, Amo::Add(subtract.wrapping_neg()))
     }

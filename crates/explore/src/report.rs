@@ -29,10 +29,10 @@ pub struct Report {
     pub local_states: u64,
     /// The number of times a program was run from its start to compute those states.
     pub runs: u64,
-    /// The number of times the exploration started over because memory that it took for a rank's
-    /// own turned out to be shared.
+    /// The number of times the exploration started over because memory that was assumed to be
+    /// private to a rank turned out to be shared.
     pub restarts: u32,
-    /// Whether each condition that should be possible was: by name, in the order given.
+    /// Whether each condition that should be possible was reached: by name, in the order given.
     pub possible: Vec<(String, bool)>,
     /// Histories that a [step](crate::Probe::step) declared equal but that continued differently.
     /// If there are any, states may have been missed: the declared result is incomplete.
@@ -46,9 +46,9 @@ pub struct Report {
 /// The result of an exploration.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Every order of delivery was explored, and nothing is wrong.
+    /// Every order of delivery was explored, without a finding.
     Exhausted,
-    /// A bound was reached; nothing is wrong so far.
+    /// A bound was reached, without a finding so far.
     Stopped(Stop),
     /// Something is wrong.
     Violated(Box<CounterExample>),
@@ -63,7 +63,7 @@ pub enum Stop {
     /// loop that retries without a bound does this, and so does one that polls where it should
     /// wait.
     Steps(u32),
-    /// The callback that watches the progress asked to stop.
+    /// The callback that watches the progress requested a stop.
     Asked,
 }
 
@@ -95,8 +95,8 @@ impl Report {
     /// Asserts that the exploration was exhaustive and successful.
     ///
     /// # Panics
-    /// With the whole report, unless everything was explored, nothing is wrong, everything that
-    /// should be possible was, and no step was declared wrongly.
+    /// With the whole report, unless everything was explored without a finding, every condition
+    /// that should be possible was reached, and no step was declared incorrectly.
     #[track_caller]
     pub fn expect_exhausted(&self) -> &Self {
         assert!(matches!(self.verdict, Verdict::Exhausted), "{self}");
@@ -108,7 +108,7 @@ impl Report {
     /// Returns the counter-example, which there must be.
     ///
     /// # Panics
-    /// With the whole report, unless something is wrong.
+    /// With the whole report, unless there is a finding.
     #[track_caller]
     pub fn expect_violation(&self) -> &CounterExample {
         self.violation().unwrap_or_else(|| panic!("no violation was found: {self}"))

@@ -2,10 +2,11 @@
 //! limits.
 //!
 //! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
-//! are atomic only against each other: such an atomic reads its word at one moment and writes it at
-//! a later one. No other atomic on the word occurs in between; a put or the owner's store may, and
-//! is lost. An atomic that reads earlier than it must matters only if a write is lost by that. So
-//! it reads early where such a write could be next, and otherwise when it writes.
+//! are atomic only with respect to each other: such an atomic reads its word at one moment and
+//! writes it at a later one. No other atomic on the word occurs in between; a put or the owner's
+//! store may, and is lost. An early read matters only if a write is lost because of it. So an
+//! atomic reads early only where such a write could be next, and otherwise at the moment of its
+//! write.
 
 use crate::{
     act::{Act, Answer, HandleId, NO_HANDLE},
@@ -64,7 +65,7 @@ impl State {
         })
     }
 
-    /// Lets the item at `place` happen.
+    /// Lets the item at `place` take effect.
     pub(crate) fn happen(&mut self, place: usize) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
@@ -96,7 +97,7 @@ impl State {
             ItemKind::PutFrom => {
                 let bits = self.read(item.own) >> item.own.mask.trailing_zeros() << item.at.mask.trailing_zeros();
                 // From now on the bytes are in flight, and the poster may be notified that they
-                // were read; neither event waits for the other.
+                // have been read; the two events are independent.
                 let put = Item { kind: ItemKind::Put, slot: NO_HANDLE, bits, own: CellPart::default(), ..item };
                 if heard {
                     self.over(place, 0);
@@ -171,7 +172,7 @@ impl State {
         self.forget_the_unheard();
     }
 
-    /// Removes items that have no effect left: their handles are gone.
+    /// Removes items that can have no further effect because their handles have been dropped.
     pub(crate) fn forget_the_unheard(&mut self) {
         let silent = |item: &Item| {
             matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)

@@ -45,7 +45,7 @@ impl Running {
     }
 
     /// Polls the future once. A future that is ready has ended, and so has a helper that waits
-    /// though its program has returned.
+    /// after its program has returned.
     ///
     /// # Errors
     /// The error of the program, or that of a helper before its program returned.

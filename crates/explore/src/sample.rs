@@ -1,4 +1,4 @@
-//! Many runs with random orders, for jobs that are too large to be explored.
+//! Many runs with random orders, for jobs that are too large for exhaustive exploration.
 
 use crate::{
     checks::Checks,
@@ -43,7 +43,7 @@ impl fmt::Display for Sample {
 }
 
 /// Random choices with a lasting bias: within a run, each rank's steps, operations and deadlines
-/// are fast or slow as a whole, which finds rare orders sooner than fair dice.
+/// are fast or slow as a whole, which finds rare orders sooner than uniform choices.
 struct Dice {
     seed: u64,
     drawn: u64,
@@ -104,7 +104,7 @@ impl Dice {
 
 /// Does one run. Returns its number of events.
 pub(crate) fn run(job: &mut LiveJob, ranks: usize, checks: &Checks<'_>, seed: u64) -> Result<u64, String> {
-    /// More events than any run has.
+    /// A bound on the number of events that no run reaches.
     const MOST: u64 = 1_000_000;
     let mut dice = Dice::new(seed, ranks);
     let mut events = Vec::new();

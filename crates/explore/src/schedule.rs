@@ -1,10 +1,10 @@
-//! A run written as one word: the memory that its ranks share, and its moves.
+//! A run encoded as one word: the memory that its ranks share, and its moves.
 //!
 //! `A0+80,f2,B1-:Bb0` means that rank 0's word at byte 80 of region 0 and fact 2 are touched by
 //! more than their owner's CPU, and that rank 1's region 1 may be addressed after it was dropped;
-//! all of this decides where ranks stop. Then rank 1's CPU ran, and the first operation that it had
-//! in flight happened. `B2` is a run of task 2 on rank 1's CPU, `b0'` the read of an atomic that
-//! writes later, and `b!` a jump of rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0
+//! all of this determines where ranks stop. Then rank 1's CPU ran, and the first operation that it
+//! had in flight happened. `B2` is a run of task 2 on rank 1's CPU, `b0'` the read of an atomic
+//! that writes later, and `b!` a jump of rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0
 //! learning of it, and `b-` is the loss of rank 1's operations in flight when no rank is left to
 //! learn of the death.
 
@@ -16,7 +16,7 @@ use crate::{
 use rdma_fabric::{Rank, RegionKey, RemoteAddr};
 use std::fmt;
 
-/// The most ranks: each has a letter.
+/// The maximum number of ranks: each has a letter.
 pub(crate) const MOST_RANKS: usize = 26;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,7 +1,8 @@
 //! One run of one rank's program: the destination of its acts, and the source of the answers.
 //!
 //! A scripted run gets the same answers as before, in the same order, and so reaches the same
-//! state; the first act beyond them ends it, by unwinding. A live run asks the world.
+//! state; the first act beyond them ends it, by unwinding. A live run obtains its answers from the
+//! world.
 
 mod regions;
 
@@ -58,12 +59,12 @@ pub(crate) struct Session {
     source: Source,
     /// The number of answers of the script that have been given.
     given: Cell<usize>,
-    /// Whether the run has ended; acts of its futures while they are dropped have no effect.
+    /// Whether the run has ended; acts that its futures perform while being dropped have no effect.
     over: Cell<bool>,
     /// Whether the program has received an answer that did not let it continue since the last one
     /// that did.
     pub(crate) unready: Cell<bool>,
-    /// Whether anything has happened since this was cleared.
+    /// Whether anything has happened since this flag was last cleared.
     pub(crate) moved: Cell<bool>,
     /// The futures that wait.
     pub(crate) looks: RefCell<Looks>,
@@ -75,7 +76,7 @@ pub(crate) struct Session {
     pub(crate) program_over: Cell<bool>,
     /// Whether the task that runs is the rank's only one.
     pub(crate) alone: Cell<bool>,
-    /// The trail as it was when the script's last answer was asked for.
+    /// The trail at the time when the script's last answer was requested.
     pub(crate) trail_before: Cell<u128>,
     inner: RefCell<Inner>,
 }
@@ -108,7 +109,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// The part of a run that belongs to the rank, besides the memory of its program.
+/// The part of a run that belongs to the rank, in addition to the memory of its program.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Own {
     slots: Vec<bool>,
@@ -259,8 +260,8 @@ impl Session {
         self.over.set(true);
     }
 
-    /// Records that the program has returned. Regions that it dropped since its last act live on if
-    /// ranks leave together.
+    /// Records that the program has returned. Regions that it dropped since its last act stay
+    /// registered if ranks leave together.
     pub(crate) fn returned(&self) {
         self.inner.borrow_mut().let_go.clear();
     }
@@ -300,13 +301,14 @@ impl Session {
         self.inner.borrow_mut().slots.take(parts)
     }
 
-    /// Frees the slot of an operation whose handle is gone. Returns the pieces of its result.
+    /// Frees the slot of an operation whose handle has been dropped. Returns the pieces of its
+    /// result.
     pub(crate) fn free_slot(&self, slot: HandleId) -> Pieces {
         self.looks.borrow_mut().end(waiter_for(slot));
         self.inner.borrow_mut().slots.free(slot)
     }
 
-    /// Detaches a future. Providers may poll it at once or later.
+    /// Detaches a future. Providers may poll it immediately or later.
     pub(crate) fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
         if self.is_over() {
             return;

@@ -28,10 +28,10 @@ pub(crate) struct Item {
     pub(crate) turn: u8,
     /// The target's region.
     pub(crate) region: u32,
-    /// The region of own memory that is written.
+    /// The region of local memory that is written.
     pub(crate) sink: u32,
     pub(crate) at: CellPart,
-    /// Own memory that is read or written.
+    /// Local memory that is read or written.
     pub(crate) own: CellPart,
     pub(crate) operand: Operand,
     /// The value that is put or was got.
@@ -75,7 +75,7 @@ pub(crate) enum Operand {
 }
 
 impl Operand {
-    /// Returns three numbers that represent it.
+    /// Returns three numbers that encode it.
     #[inline]
     fn words(self) -> (u8, u64, u64) {
         match self {
@@ -158,7 +158,7 @@ impl Item {
         if let Operand::Amo(amo) = self.operand { amo } else { Amo::Or(0) }
     }
 
-    /// For a notice, returns the notice that the target gets.
+    /// For a notice, returns the notice that the target receives.
     pub(crate) fn notice(&self) -> Notice {
         let Operand::Notice { region, end } = self.operand else { panic!("{:?} is no notice", self.kind) };
         Notice { from: self.by, data: self.bits, region, end }
@@ -224,7 +224,7 @@ impl State {
         *word = *word & !part.mask | bits & part.mask;
     }
 
-    /// Does `amo` and returns the previous value of the word.
+    /// Executes `amo` and returns the previous value of the word.
     pub(crate) fn change(&mut self, part: CellPart, amo: Amo<u64>) -> u64 {
         let old = part.get(self.read(part));
         let new = amo.apply(old);

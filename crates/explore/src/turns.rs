@@ -2,7 +2,7 @@
 //! the pieces of a put may arrive in any order, but after all pieces of its poster's earlier puts to
 //! the same target.
 //!
-//! Each put in flight has a turn, 1 or 2, other than that of the put before it. The turn
+//! Each put in flight has a turn, 1 or 2, which differs from that of the put before it. The turn
 //! distinguishes the pieces of the put that may arrive from those of later ones, as only the oldest
 //! put arrives. The oldest one's turn is always 1, so that equal states look the same.
 
@@ -23,7 +23,7 @@ impl State {
         turn == 0 || !self.items[..place].iter().any(|item| item.is_put_of(by, target) && item.turn != turn)
     }
 
-    /// A piece of a put by `by` to `target` has arrived, or never will.
+    /// Records that a piece of a put by `by` to `target` has arrived, or can no longer arrive.
     pub(crate) fn take_turns(&mut self, by: Rank, target: Rank) {
         let oldest = self.items.iter().find(|item| item.is_put_of(by, target));
         if oldest.is_some_and(|put| put.turn == 2) {

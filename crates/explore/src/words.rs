@@ -1,4 +1,4 @@
-//! Descriptions of memory words, operations and waits, for people: in timelines, deadlocks and
+//! Human-readable descriptions of memory words, operations and waits, for timelines, deadlocks and
 //! reports.
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 use rdma_fabric::{Amo, Notice, Rank, RemoteAddr};
 
-/// The most words of one operation that are listed one by one.
+/// The maximum number of words of one operation that are listed one by one.
 const MOST_WORDS: usize = 8;
 
 /// Describes where a word is.
@@ -40,7 +40,7 @@ fn name(amo: Amo<u64>) -> &'static str {
     }
 }
 
-/// Names an atomic with its operands.
+/// Describes an atomic with its operands.
 pub(crate) fn atomic(amo: Amo<u64>) -> String {
     let name = name(amo);
     match amo {

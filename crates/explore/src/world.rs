@@ -4,7 +4,7 @@
 //! notice arrives, a handle is notified that its operation is complete, a clock reaches a deadline,
 //! a rank dies, another rank learns of a death, or a rank runs. A running rank executes all acts
 //! that no other rank can observe, and stops before its next act that others could distinguish from
-//! one done later: that is where another order could matter.
+//! the same act done later, where a different order could matter.
 
 use crate::{
     act::{Act, Answer},
@@ -17,7 +17,7 @@ use crate::{
 use rdma_fabric::{PutOrder, Rank};
 use std::rc::Rc;
 
-/// The number of acts of one rank in one move after which it will never wait.
+/// The number of acts of one rank in one move after which it is assumed never to wait.
 const SPINNING: u32 = 20_000;
 
 /// A possible move.
@@ -56,13 +56,13 @@ pub(crate) enum Halt {
 pub(crate) struct World<'a> {
     pub(crate) automaton: Automaton<'a>,
     pub(crate) order: PutOrder,
-    /// Whether atomics are atomic against puts and stores, too.
+    /// Whether atomics are also atomic with respect to puts and stores.
     pub(crate) coherent: bool,
-    /// Whether a rank's atomics on its own memory are its CPU's, and so may occur in the middle of
-    /// the network's.
+    /// Whether a rank's atomics on its own memory are executed by its CPU, and so may occur in the
+    /// middle of atomics of the network.
     pub(crate) own_by_cpu: bool,
-    /// Whether acts that no other rank can observe happen at once. Otherwise there are more states
-    /// and the same outcomes.
+    /// Whether acts that no other rank can observe happen immediately. Otherwise there are more
+    /// states, but the same outcomes.
     pub(crate) reduced: bool,
     /// The first of the facts by which ranks declare the end of their set-up, if one order of the
     /// set-up is enough.
@@ -129,7 +129,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns the place of the n-th part of the operations of a rank.
+    /// Returns the index of the n-th part of the operations of a rank.
     fn place_of(state: &State, rank: u8, number: u8) -> Result<usize, Halt> {
         let rank = Rank::new(rank.into());
         let mut mine = (0..state.items.len()).filter(|place| state.items[*place].by == rank);
@@ -137,8 +137,8 @@ impl World<'_> {
         mine.nth(number as usize).ok_or_else(none)
     }
 
-    /// Lets a rank that waits for nothing else continue at once: no other rank can observe its acts
-    /// up to its next observable one.
+    /// Lets a rank that waits for nothing else continue immediately: no other rank can observe its
+    /// acts up to its next observable one.
     pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
         if state.losses.is_dead(rank) {
             return Ok(());
@@ -238,13 +238,13 @@ impl World<'_> {
             }
             // Invariants depend on facts, no matter which rank changes them.
             Act::Fact(..) | Act::TryNotice | Act::NextNotice | Act::Test(_) | Act::Yield => true,
-            // Only until the answer can't change any more.
+            // True only as long as the answer can still change.
             Act::IsLost(other) => {
                 !self.reduced || state.losses.known_to(rank) & bit(*other) == 0 && !state.losses.has_ended(*other)
             }
             Act::Drop(_) => true,
             Act::IsDropped(holding) => !self.reduced || !state.drops.contains(*holding),
-            // At the same moment as the check of the awaited condition.
+            // It belongs to the moment of the check of the awaited condition.
             Act::LostAmong(_) => false,
             _ => !self.reduced,
         }

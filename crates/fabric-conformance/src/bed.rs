@@ -1,4 +1,4 @@
-//! Runs cases on a provider, and judges the outcomes of their ranks.
+//! Runs cases on a provider, and checks the outcomes of their ranks.
 
 use crate::{Case, CaseProgram, RecordedProgram, watchdog::watch};
 use rdma_fabric::{FabricError, Rank};
@@ -101,8 +101,8 @@ impl JobReport {
         }
     }
 
-    /// Panics unless the last rank aborted the job, whose other ranks got the corresponding error
-    /// or never ended; or all succeeded because the provider can't abort jobs.
+    /// Panics unless the last rank aborted the job and the other ranks received the corresponding
+    /// error or never ended, or unless all succeeded because the provider can't abort jobs.
     fn must_be_aborted(&self, what: &str) {
         let Err(verdict) = &self.verdict else { return self.must_be_well(what) };
         let (rank, (text, code)) = (Rank::new(self.outcomes.len() as u32 - 1), LAST_WORDS);
@@ -134,7 +134,7 @@ impl JobReport {
 /// The message of the last rank in a case that aborts its job, and its exit code.
 pub(crate) const LAST_WORDS: (&str, i32) = ("aborted on purpose", 7);
 
-/// A provider as the suite sees it: how to start a job, and the ways in which its ranks can be
+/// The suite's interface to a provider: how to start a job, and the ways in which its ranks can be
 /// lost.
 pub trait TestBed {
     /// The kinds of loss that other ranks of this provider notice. Each losing case runs once for
@@ -191,8 +191,8 @@ pub trait TestBed {
     /// Runs a program whose last rank aborts the job.
     ///
     /// # Panics
-    /// Unless the job ends with that rank's message, and no rank succeeds; or all do, because the
-    /// provider can't abort jobs.
+    /// Unless the job ends with that rank's message and no rank succeeds, or all succeed because
+    /// the provider can't abort jobs.
     fn check_aborting(program: &CaseProgram, sizes: &[usize], test: &str) {
         for ranks in Self::sizes(sizes) {
             for turn in Self::turns() {

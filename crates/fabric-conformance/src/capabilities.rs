@@ -32,7 +32,7 @@ const ROWS: [&str; 20] = [
     "notices that a target holds",
 ];
 
-/// The count at which counting stops.
+/// The number at which counting stops.
 const MANY: u32 = 10_000;
 
 /// Returns the reported and the observed properties of a provider, by row. One of its jobs is run
@@ -110,7 +110,7 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         rows.push(
             match caps.register_existing {
                 Existing::None => "no",
-                // The machine decides which of the two.
+                // Which of the two applies depends on the machine.
                 Existing::CrossCopy | Existing::Staged => "cross copy or staged",
                 Existing::Direct => "direct",
             }
@@ -168,8 +168,8 @@ fn own_room(fabric: &Fabric) -> ProgramResult<u32> {
     Ok(MANY)
 }
 
-/// Counts notices that find room at a rank that takes none. Room in the own queue may become free
-/// again.
+/// Counts the notices that fit at a rank that takes none. Room in this rank's own queue may become
+/// free again.
 async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramResult<u32> {
     let to = fabric.remote_span::<u64>(region.at(peer, 0), 1)?;
     let (mut count, mut vain) = (0, 0);
@@ -189,7 +189,7 @@ async fn notice_room(fabric: &Fabric, peer: Rank, region: &Region) -> ProgramRes
     Ok(count)
 }
 
-/// Returns the table of these columns, which have names.
+/// Returns a table with these named columns.
 pub fn table(columns: &[(&str, Vec<String>)]) -> String {
     let mut table = String::from("| |");
     columns.iter().for_each(|(name, _)| table += &format!(" {name} |"));

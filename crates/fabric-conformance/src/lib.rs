@@ -2,8 +2,8 @@
 //!
 //! `docs/contract/fabric.md` of the project numbers the sentences of the contract between protocols
 //! and providers: `M1` on memory, `O1` on operations, `W1` on waits, and so on. Each case of this
-//! suite names the sentences that it covers ([`CASES`]), and its failure messages begin with the
-//! sentence that was broken. A provider is accepted by passing all cases.
+//! suite lists the sentences that it covers ([`CASES`]), and its failure messages begin with the
+//! sentence that was violated. A provider is accepted by passing all cases.
 //!
 //! # Use
 //! Implement [`TestBed`], which runs a program as a job of n ranks and reports the outcome of each
@@ -52,9 +52,9 @@ pub use program::{CaseProgram, RecordedProgram};
 /// Defines a module with one `#[test]` for each case of the suite: `suite!(name, TestBed)`.
 ///
 /// `suite!(name, TestBed, wraps)` takes only the cases that exercise the code of a provider between
-/// a program and another provider. Attributes before the name are put on each test:
-/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope under a name that
-/// `use super::*` finds.
+/// a program and another provider. Attributes before the name are applied to each test:
+/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope under a name that `use
+/// super::*` imports.
 #[macro_export]
 macro_rules! suite {
     ($(#[$attribute:meta])* $name:ident, $bed:ty $(, $only:ident)?) => {
@@ -75,7 +75,7 @@ macro_rules! __tests {
     };
 }
 
-/// Defines one test, if it is wanted.
+/// Defines one test, if it is selected.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __test {

@@ -30,7 +30,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time that a watched test may take: more than ten times that of the slowest one.
+/// The time that a watched test may take: more than ten times the duration of the slowest one.
 pub const LIMIT: Duration = Duration::from_secs(180);
 /// The environment variable with another limit in seconds, for instrumented builds.
 pub const LIMIT_VARIABLE: &str = "TEST_WATCHDOG_SECONDS";
@@ -86,7 +86,7 @@ pub fn watch(name: impl Into<String>) -> Watched {
     tests.in_progress.push(Entry { number, name: name.into(), deadline: Instant::now() + limit });
     drop(tests);
     ANOTHER.notify_one();
-    // Miri refuses a program that ends before its threads.
+    // Miri reports an error if a program ends before its threads.
     if first && !cfg!(miri) {
         thread::Builder::new().name("watchdog".to_owned()).spawn(run).expect("a thread for the watchdog");
     }
@@ -140,8 +140,8 @@ fn expire(tests: &Tests) -> ! {
             _ => format!("watchdog: in progress as well: {name}\n"),
         };
     }
-    // A test harness captures the output of macros. If standard error is closed, there is no
-    // reader.
+    // Written directly, because a test harness captures the output of macros. If standard error is
+    // closed, there is no reader.
     let _ = stderr().write_all(text.as_bytes());
     process::abort();
 }

@@ -10,7 +10,7 @@ use std::{
 };
 use tofu2_sim::shm::Threads;
 
-/// The variable that tests of a child find; without it they do nothing.
+/// The environment variable that is set for a child; without it, the child's tests do nothing.
 const CHILD: &str = "WATCHDOG_CHILD";
 
 /// Runs tests of this binary as a child, under a limit of `seconds`.

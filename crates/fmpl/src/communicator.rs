@@ -51,7 +51,7 @@ impl fmt::Debug for Communicator {
     }
 }
 
-/// Memory for receives: registered as long as it is kept.
+/// Memory for receives, which stays registered until it is dropped.
 #[derive(Debug)]
 pub struct Buffer<T: Pod> {
     span: LocalSpan<T>,
@@ -66,7 +66,7 @@ impl<T: Pod> core::ops::Deref for Buffer<T> {
     }
 }
 
-/// The most bytes that an allocation may have.
+/// The maximum size of an allocation in bytes.
 const MOST: usize = isize::MAX as usize;
 
 impl Communicator {
@@ -111,7 +111,7 @@ impl Communicator {
         made
     }
 
-    /// Returns this rank's number here.
+    /// Returns this rank's number in the communicator.
     pub fn me(&self) -> usize {
         self.group.me()
     }
@@ -170,7 +170,7 @@ impl Communicator {
         &mut self.group
     }
 
-    /// Returns the communicator's state, for holders that keep it beyond a turn.
+    /// Returns the communicator's state, for users that hold it beyond a turn.
     pub(crate) fn state(&self) -> &Arc<TurnCell<State>> {
         &self.state
     }
@@ -185,7 +185,7 @@ impl Communicator {
         Ok(f(&mut *self.enter()?))
     }
 
-    /// Returns the index of a peer among those met; meets it first if necessary.
+    /// Returns the index of a peer among the known peers; contacts it first if necessary.
     pub(crate) async fn met(&self, member: usize) -> Result<usize> {
         if let Some(place) = self.with(|state| state.place_of(member))? {
             return Ok(place);
@@ -202,8 +202,8 @@ impl Communicator {
         if index < indices { Ok(index) } else { Err(FmplError::NoSuchIndex { index, indices }) }
     }
 
-    /// Waits until all messages that this member has spooled are received, and until all members
-    /// have called it.
+    /// Waits until all messages that this member has spooled have been received, and until all
+    /// members have called this function.
     ///
     /// # Errors
     /// [`FmplError::TooLong`] if a receiver refused a message that was spooled; the loss of a member.

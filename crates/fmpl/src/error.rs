@@ -17,7 +17,7 @@ pub enum FmplError {
     NoSuchMember {
         /// The number asked for.
         member: usize,
-        /// How many members there are.
+        /// The number of members.
         members: usize,
     },
     /// The matching area has no such index.
@@ -25,7 +25,7 @@ pub enum FmplError {
     NoSuchIndex {
         /// The index asked for.
         index: usize,
-        /// How many indices there are.
+        /// The number of indices.
         indices: usize,
     },
     /// An operation with this peer and index has not completed; there can be one in each direction.
@@ -73,9 +73,9 @@ pub enum FmplError {
         /// The number of bytes that did not arrive.
         missing: usize,
     },
-    /// Two members have given a collective different lengths. Every member whose result depends on
-    /// them returns this error, and its buffer has undefined contents. The next collective is not
-    /// affected.
+    /// Two members have passed different lengths to a collective. Every member whose result depends
+    /// on them returns this error, and its buffer has undefined contents. The next collective is
+    /// not affected.
     #[error("member {member} gives a collective {bytes} bytes, member {other} {other_bytes}")]
     CountMismatch {
         /// One of the two.
@@ -91,14 +91,14 @@ pub enum FmplError {
     #[error("another collective of this communicator is not over")]
     CollectiveInUse,
     /// A member has left a collective before its end: it has dropped the future, returned an error,
-    /// or finished without calling it. No collective of the communicator can complete any more.
+    /// or finished without calling it. No collective of the communicator can complete any longer.
     #[error("member {member} has left a collective before its end")]
     MemberLeft {
         /// The member that left.
         member: usize,
     },
-    /// Collectives have to be carried out by hardware ([`Choice::Hardware`](crate::Choice)), and
-    /// this one cannot be: there is no hardware for it, it does not reach the members, another
+    /// Collectives have to be executed by hardware ([`Choice::Hardware`](crate::Choice)), and this
+    /// one cannot be: there is no hardware for it, it does not reach the members, another
     /// communicator holds it, or it does not support this operation on this number of elements of
     /// this type.
     #[error("no hardware can carry out this {collective}")]
@@ -106,20 +106,20 @@ pub enum FmplError {
         /// The kind of collective.
         collective: crate::Collective,
     },
-    /// All other members are lost, so that no message can arrive.
+    /// All other members are lost, so no message can arrive.
     #[error("none of the {lost} other members is left")]
     NoneLeft {
         /// The number of members that are lost.
         lost: usize,
     },
-    /// A buffer would have more bytes than any memory.
+    /// A buffer would be larger than any memory.
     #[error("a buffer of {elements} elements of {element} bytes is longer than {most} bytes")]
     TooManyElements {
-        /// The number of elements asked for.
+        /// The requested number of elements.
         elements: usize,
         /// The bytes of an element.
         element: usize,
-        /// The most bytes that a buffer may have.
+        /// The maximum size of a buffer in bytes.
         most: usize,
     },
     /// A member has no matching area left for one more peer.
@@ -132,7 +132,7 @@ pub enum FmplError {
     },
     /// No memory is left for a message that would have to wait for its receive, even after all idle
     /// memory was given back. A message of more than a quarter of the memory waits for its receive
-    /// instead, unless its receiver need not name the sender.
+    /// instead, unless its receiver accepts any sender.
     #[error(
         "a message of {bytes} bytes cannot wait for its receive: {waiting} messages of {held} bytes wait already in \
          this communicator, and {cause}"
@@ -148,12 +148,12 @@ pub enum FmplError {
         #[source]
         cause: FabricError,
     },
-    /// An option has a value that it can't have.
+    /// An option has an invalid value.
     #[error("{option} is {value}, but must be {allowed}")]
     Option {
         /// The option.
         option: &'static str,
-        /// The values that it may have.
+        /// The allowed values.
         allowed: &'static str,
         /// The value given.
         value: u64,

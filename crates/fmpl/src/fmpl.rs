@@ -63,9 +63,9 @@ impl Fmpl {
         &self.world
     }
 
-    /// Creates a communicator of all ranks that give the same `colour` (`fmpl_comm_create`); they are
-    /// numbered by `order`, then by rank. A rank that gives `None` joins none. Collective over the
-    /// job.
+    /// Creates a communicator of all ranks that pass the same `colour` (`fmpl_comm_create`); they
+    /// are numbered by `order`, then by rank. A rank that passes `None` does not join any.
+    /// Collective over the job.
     ///
     /// # Errors
     /// As [`Fmpl::init_with`].
@@ -78,8 +78,8 @@ impl Fmpl {
         created
     }
 
-    /// Creates communicators as [`Fmpl::create`] does, out of the members of another one, which alone
-    /// take part. Their collectives have no multicast.
+    /// Creates communicators as [`Fmpl::create`] does, from the members of another one; only these
+    /// take part. The collectives of the result cannot use multicasts.
     ///
     /// # Errors
     /// As [`Fmpl::init_with`].
@@ -97,7 +97,8 @@ impl Fmpl {
     }
 
     /// Shuts down (`fmpl_finalize`): waits until all messages that this rank has spooled in the
-    /// world are received, and until all ranks have called it. Collective over the job.
+    /// world have been received, and until all ranks have called this function. Collective over the
+    /// job.
     ///
     /// # Errors
     /// As [`Communicator::finish`].

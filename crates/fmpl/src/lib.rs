@@ -1,11 +1,11 @@
 //! Message passing by matching areas: no queues, no searches, zero copy.
 //!
-//! A message passing library spends its time on matching: queues of posted receives and of messages
-//! that arrived early are allocated, searched and kept in order. Here the tag of a message is an
+//! A message-passing library spends much of its time on matching: queues of posted receives and of
+//! unexpected messages are allocated, searched and kept in order. Here the tag of a message is an
 //! *index* into a matching area that belongs to exactly two members, and one operation at a time
-//! uses it. So a receive puts its header straight into the sender's area; the sender finds it
-//! there, puts the body straight into the receive buffer, and then a flag. Neither allocates,
-//! searches or copies, whatever else is outstanding.
+//! uses it. So a receive puts its header directly into the sender's area; the sender finds it
+//! there, and puts the body directly into the receive buffer, followed by a flag. Neither side
+//! allocates, searches or copies, no matter what else is outstanding.
 //!
 //! ```
 //! use fmpl::Fmpl;
@@ -26,20 +26,20 @@
 //! ```
 //!
 //! # The parts of a message
-//! The receiver gives memory of the fabric (a [`LocalSpan`](rdma_fabric::LocalSpan), for instance
-//! of [`Communicator::buffer`]), the sender any slice. Lengths are in bytes; a message may be
-//! shorter than its receive, and one that is longer is an error at both ends.
+//! The receiver passes fabric memory (a [`LocalSpan`](rdma_fabric::LocalSpan), for instance from
+//! [`Communicator::buffer`]), the sender any slice. Lengths are in bytes; a message may be shorter
+//! than its receive, and one that is longer is an error at both ends.
 //!
-//! A send completes when its slice may be used again. Without a [spool](Options::spool) that is
-//! after its receive was posted; with one, at the latest after the time-out: the message then waits
+//! A send completes when its slice may be reused. Without a [spool](Options::spool), that is after
+//! its receive has been posted; with one, at the latest after the time-out: the message then waits
 //! in the sender's memory, from which the receiver fetches it without the sender's help.
 //!
 //! # Collectives
 //! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),
-//! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) are carried out by
+//! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) are executed by
 //! hardware if it is present, free and faster ([`Choice`]); otherwise they use binomial trees of
-//! such messages, in lanes of their own. All members make the same calls in the same order. The
-//! trees of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
+//! such messages, in separate lanes. All members make the same calls in the same order. The trees
+//! of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
 //! [peers](Options::peers).
 //!
 //! # Source

@@ -1,4 +1,4 @@
-//! Communicators that continue without members that are lost.
+//! Communicators that continue without lost members.
 
 use crate::{Communicator, FmplError, Result, area::Layout, state::LaneId};
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, join::now};
@@ -18,22 +18,23 @@ impl Lost {
 }
 
 impl Communicator {
-    /// Continues without the members that are lost by now (MPI's `MPI_Comm_ack_failed`), and returns all
-    /// that it continues without, in order. Local: members may acknowledge losses at different times, or
-    /// never.
+    /// Continues without the members that are lost by now (MPI's `MPI_Comm_ack_failed`), and
+    /// returns all excluded members, in order. Local: members may acknowledge losses at different
+    /// times, or never.
     ///
-    /// A receive that does not name its sender may wait for any member, so each loss ends it with
-    /// [`PeerLost`](FabricError::PeerLost), which is returned until the loss is acknowledged. Afterwards
+    /// A receive from any sender may wait for any member, so each loss ends it with
+    /// [`PeerLost`](FabricError::PeerLost), which is returned until the loss is acknowledged.
+    /// Afterwards
     ///
     /// * [`Communicator::recv_any`] waits for the other members, and takes no message of a lost
     ///   one;
     /// * messages from this member to a lost one are discarded, so [`Communicator::all_fetched`]
     ///   waits only for messages to other members, and sends can use their space in the spool;
-    /// * sends to a lost member and receives that name it still fail.
+    /// * sends to a lost member and receives from it still fail.
     ///
-    /// Collectives need all members, so none can be completed any more, and neither can
+    /// Collectives need all members, so none can complete any longer, and neither can
     /// [`Communicator::finish`]. Members that continue together use a communicator that was
-    /// [created](crate::Fmpl::create) for them before, or messages, and drop this one in the end.
+    /// [created](crate::Fmpl::create) for them before, or messages, and finally drop this one.
     ///
     /// # Errors
     /// [`FmplError::NoneLeft`] if no other member is left; [`FmplError::OtherThread`];
@@ -77,8 +78,8 @@ impl Communicator {
     /// Returns the error that reports the loss of a member, if it is lost.
     fn loss_of(&self, member: usize) -> Result<Option<FmplError>> {
         let (me, rank) = (self.memory.member(self.me())?, self.rank(member)?);
-        // An operation may detect the loss before a wait does. A member whose areas are gone has
-        // dropped them, which is not a loss.
+        // An operation may detect the loss before a wait does. A member whose areas no longer exist
+        // has dropped them, which is not a loss.
         let areas = self.fabric.remote_word::<u64>(self.memory.at(rank, Layout::BELL as u64)?);
         if let Err(error @ FabricError::PeerLost { .. }) = areas {
             return Ok(Some(error.into()));
@@ -102,7 +103,7 @@ impl Communicator {
         })
     }
 
-    /// Returns the memory whose dependencies a receive of any sender has.
+    /// Returns the memory whose dependencies are those of a receive from any sender.
     pub(crate) fn living(&self) -> Result<GroupMemory> {
         self.with(|state| {
             if state.lost.members.len() + 1 == self.len() && self.len() > 1 {

@@ -1,4 +1,4 @@
-//! How much memory a communicator takes at this rank.
+//! The memory consumption of a communicator on this rank.
 
 use crate::{
     Communicator, Result,
@@ -6,17 +6,17 @@ use crate::{
 };
 use rdma_fabric::Rank;
 
-/// Bytes that a communicator takes at this rank ([`Communicator::memory`]), the spool not counted.
+/// Bytes that a communicator uses on this rank ([`Communicator::memory`]), excluding the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Registered: the matching areas for all [peers](crate::Options::peers) that there may be.
+    /// Registered: the matching areas for the maximum number of [peers](crate::Options::peers).
     pub areas: usize,
     /// Registered: one of these areas. Those of peers that are never used are never written to.
     pub area: usize,
-    /// Registered: the buffers of hardware broadcasts, where there are any.
+    /// Registered: the buffers of hardware broadcasts, if any.
     pub staging: usize,
-    /// The number of peers met so far.
+    /// The number of peers contacted so far.
     pub met: usize,
     /// Not registered: the state kept for these peers, and the list of members unless they are all
     /// ranks of the job.
@@ -24,7 +24,7 @@ pub struct Memory {
 }
 
 impl Communicator {
-    /// Returns how much memory the communicator takes at this rank now.
+    /// Returns the memory that the communicator currently uses on this rank.
     ///
     /// # Errors
     /// [`FmplError::OtherThread`](crate::FmplError::OtherThread).

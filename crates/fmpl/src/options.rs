@@ -1,4 +1,4 @@
-//! How large the matching areas are, and when a send stops waiting for its receive.
+//! The sizes of the matching areas, and the time after which a send stops waiting for its receive.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -7,8 +7,8 @@ use crate::Communicator;
 use crate::{Choice, FmplError, Result};
 use core::time::Duration;
 
-/// What [`Fmpl::init_with`](crate::Fmpl::init_with) sets. All ranks must give the same values, but
-/// for the spool's.
+/// The options of [`Fmpl::init_with`](crate::Fmpl::init_with). All ranks must pass the same values,
+/// except for those of the spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Options {
@@ -28,10 +28,10 @@ pub struct Options {
 /// The threads of a rank that may use a communicator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Threads {
-    /// The thread that created it: others get [`FmplError::OtherThread`].
+    /// The thread that created it; others receive [`FmplError::OtherThread`].
     #[default]
     One,
-    /// Any, at the cost of an atomic operation for each call.
+    /// Any thread, at the cost of an atomic operation for each call.
     Many,
 }
 
@@ -62,15 +62,15 @@ impl Options {
         self
     }
 
-    /// Sets the number of indices for messages whose receiver does not name the sender, 0 to 32.
+    /// Sets the number of indices for messages to receives from any sender, 0 to 32.
     pub fn any_indices(mut self, indices: usize) -> Self {
         self.any_indices = indices;
         self
     }
 
-    /// Sets the number of members that each one may exchange messages with, in each communicator,
-    /// itself included. An area takes 64 bytes, and 128 for each index; only those of peers that are
-    /// used are ever written to.
+    /// Sets the number of members with which each member may exchange messages, in each
+    /// communicator, including itself. An area takes 64 bytes, plus 128 for each index; only areas
+    /// of peers in use are ever written to.
     pub fn peers(mut self, peers: usize) -> Self {
         self.peers = peers;
         self
@@ -87,8 +87,8 @@ impl Options {
 
     /// Lets the spool grow, so that sends do not wait for room there. When no memory is left, a
     /// send fails with [`FmplError::SpoolFull`]; a message of more than a quarter of the rank's
-    /// memory waits for its receive, so that its success does not depend on which end is first. If
-    /// two messages of an index wait, a third one is spooled when the first has been fetched, or
+    /// memory waits for its receive, so that its success does not depend on which side calls first.
+    /// If two messages of an index wait, a third one is spooled when the first has been fetched, or
     /// after `patience`, which elapses only once as long as the receiver fetches none. So a sender
     /// does not run far ahead of a receiver that keeps up.
     pub fn growing(mut self, patience: Duration) -> Self {
@@ -108,8 +108,8 @@ impl Options {
         self
     }
 
-    /// Sets the size of each of the two buffers of a communicator through which a hardware multicast
-    /// goes, 64 bytes to 16 MiB. They are allocated only where it is used.
+    /// Sets the size of each of the two buffers of a communicator for hardware multicasts, 64 bytes
+    /// to 16 MiB. They are allocated only if multicasts are used.
     pub fn staging(mut self, bytes: usize) -> Self {
         self.staging = bytes;
         self

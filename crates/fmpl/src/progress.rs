@@ -1,4 +1,4 @@
-//! Progress: a call of a communicator that waits polls the sends of its rank that are not complete.
+//! Progress: a call that waits on a communicator polls the incomplete sends of its rank.
 //!
 //! No receiver depends on that: a message is announced before the call that sends it returns
 //! ([`Communicator::announced`]).
@@ -11,7 +11,7 @@ use core::{
 };
 
 impl Communicator {
-    /// Awaits a future; meanwhile polls this member's sends.
+    /// Awaits a future while polling this member's sends.
     pub(crate) async fn progressing<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         let mut waiting = Waiting { comm: self, waits: false };
@@ -53,7 +53,7 @@ impl Communicator {
 /// task stops waiting, the other tasks poll them again.
 struct Waiting<'a> {
     comm: &'a Communicator,
-    /// Whether other tasks may wake it when they stop.
+    /// Whether other tasks may wake this one when they stop waiting.
     waits: bool,
 }
 

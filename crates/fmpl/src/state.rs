@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 /// A lane of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaneId {
-    /// The peer's place among those met.
+    /// The peer's index among the known peers.
     pub(crate) peer: usize,
     pub(crate) lane: usize,
 }
@@ -36,9 +36,9 @@ impl LaneId {
 pub(crate) struct State {
     /// This member's number.
     pub(crate) me: usize,
-    /// The peers met, in order.
+    /// The known peers, in the order of first contact.
     pub(crate) peers: Vec<Peer>,
-    /// A hash table of their numbers and places, at most half full. Its size is a power of two.
+    /// A hash table of their numbers and indices, at most half full. Its size is a power of two.
     places: Vec<Option<(u32, u32)>>,
     pub(crate) spool: Spool,
     /// The members that it continues without.
@@ -55,7 +55,7 @@ pub(crate) struct State {
     pub(crate) changes: u64,
     /// The tasks that check again after a change.
     pub(crate) watching: Vec<Waker>,
-    /// The area at which a receive that does not name its sender starts its search.
+    /// The area at which a receive from any sender starts its search.
     pub(crate) turn: usize,
     /// The number of indices; the lanes after them are those for unknown senders.
     pub(crate) indices: usize,
@@ -84,8 +84,8 @@ pub(crate) struct Peer {
     pub(crate) ends: Ends,
     pub(crate) lanes: Box<[LaneState]>,
     pub(crate) any: AnyIndex,
-    /// A lane, and the number of its messages that the peer had taken, when a send ran out of
-    /// patience.
+    /// When a send's patience expired: its lane, and the number of messages that the peer had taken
+    /// from it.
     pub(crate) stalled: Option<(usize, u64)>,
 }
 
@@ -100,16 +100,16 @@ pub(crate) struct AnyIndex {
     pub(crate) told: u64,
 }
 
-/// The messages of one lane, both ways.
+/// The messages of one lane in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct LaneState {
     /// The number of messages to the peer that have been put or spooled.
     pub(crate) sent: u64,
-    /// The number of these that the peer is known to have received.
+    /// How many of these the peer is known to have received.
     pub(crate) taken: u64,
     /// Whether a send is in progress.
     pub(crate) sending: bool,
-    /// The messages to the peer that are in no flag, once there was one.
+    /// The messages to the peer that are not in a flag; `None` until there is one.
     pub(crate) queue: Option<Box<Queue>>,
     /// Why a spooled message could not be announced; none can be sent after it.
     pub(crate) failed: Option<FmplError>,
@@ -126,7 +126,8 @@ pub(crate) struct LaneState {
     pub(crate) refused: Option<u64>,
     /// Whether the last header may still be in flight, because its message was offered.
     pub(crate) unseen: bool,
-    /// The buffer of the last receive; it is compared, not counted, when it is used again.
+    /// The buffer of the last receive, kept so that a receive into the same buffer only compares
+    /// it, without changing a reference count.
     pub(crate) into: Option<LocalSpan<u8>>,
     /// Whether that receive was dropped before its message arrived.
     pub(crate) abandoned: bool,
@@ -184,7 +185,7 @@ impl State {
         }
     }
 
-    /// Returns the place of a peer that was met before.
+    /// Returns the index of a known peer.
     #[inline(always)]
     pub(crate) fn place_of(&self, member: usize) -> Option<usize> {
         let mut slot = member;
@@ -197,7 +198,7 @@ impl State {
         }
     }
 
-    /// Keeps a peer, unless it was met meanwhile; returns its place.
+    /// Adds a peer, unless it has been added in the meantime; returns its index.
     pub(crate) fn keep(&mut self, member: usize, ends: Ends, lanes: usize) -> usize {
         if let Some(place) = self.place_of(member) {
             return place;
@@ -234,7 +235,7 @@ impl State {
         &mut self.peers[id.peer].lanes[id.lane]
     }
 
-    /// Returns the index that a lane is for.
+    /// Returns the message index of a lane.
     pub(crate) fn index_of(&self, lane: usize) -> usize {
         lane.checked_sub(self.indices).unwrap_or(lane)
     }

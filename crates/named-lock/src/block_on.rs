@@ -13,15 +13,16 @@ use std::{path::Path, sync::OnceLock, thread, time::Instant};
 
 /// The number of unsuccessful polls before the first yield.
 const SPINS: u32 = 100;
-/// The same if more processes use the lock than there are processors: a spinning process may then
+/// The same if there are more processes using the lock than processors: a spinning process may then
 /// keep the process that it waits for from running.
 const SPINS_IN_A_CROWD: u32 = 2;
 /// The duration of yielding before parking: on a busy machine a single yield may take as long as a
 /// time slice.
 const YIELDING: Duration = Duration::from_micros(30);
 
-/// Runs `future`, whose waits belong to `me`, to completion. Meanwhile checks whether the processes
-/// that use the lock are alive. `deadline` only limits the time until the next poll of the future.
+/// Runs `future`, whose waits belong to `me`, to completion, and checks periodically whether the
+/// processes that use the lock are alive. `deadline` only limits the time until the next poll of
+/// the future.
 ///
 /// # Errors
 /// [`Unknown`] if a process that uses the lock cannot be probed; the future is then dropped.

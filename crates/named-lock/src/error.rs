@@ -42,7 +42,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// The data that the lock protects may be half-written: the process `by` died or panicked while
-    /// it wrote. [`NamedLock::mend`](crate::NamedLock::mend) takes the lock nevertheless;
+    /// it wrote. [`NamedLock::mend`](crate::NamedLock::mend) takes the lock regardless;
     /// [`WriteGuard::clear_torn`](crate::WriteGuard::clear_torn) ends this state.
     #[error(
         "what {} protects may be torn: process {by} died or panicked while it wrote; take the lock by `mend`, repair what \
@@ -52,7 +52,7 @@ pub enum Error {
     Torn {
         /// The lock's file.
         path: PathBuf,
-        /// The process that wrote, by its number at that time.
+        /// The process that wrote, by its process ID at that time.
         by: u32,
     },
     /// The deadline passed before the lock was taken.
@@ -62,7 +62,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The lock has no room for another process: the largest number of processes has it open, or a
-    /// holder has kept it for so long, while other processes joined and left, that no room could be
+    /// holder has held it for so long, while other processes joined and left, that no room could be
     /// made.
     #[error("{} has no room: {processes} processes may have it open at a time", path.display())]
     Full {
@@ -71,7 +71,7 @@ pub enum Error {
         /// The number of processes that may have it open.
         processes: usize,
     },
-    /// This process was forked from the one that opened the lock. It must open the lock anew.
+    /// This process was forked from the one that opened the lock. It must open the lock again.
     #[error("process {opened_by} opened the lock {}, and this is a child of it: open it anew", path.display())]
     Forked {
         /// The lock's file.
@@ -80,10 +80,10 @@ pub enum Error {
         opened_by: u32,
     },
     /// The lock's file was removed while this process had the lock open. The lock was not taken,
-    /// because it might not exclude processes that open it from now on. Open it anew: the next file
-    /// is made from the removed one. If an open returns this: processes hold the lock in the
-    /// removed file, and exclusion between them and this process was not possible before the
-    /// deadline.
+    /// because it might not exclude processes that open it from now on. Open the lock again: the
+    /// next file is created from the removed one. If an open returns this error, processes hold the
+    /// lock in the removed file, and exclusion between them and this process was not possible
+    /// before the deadline.
     #[error(
         "lock file {} was removed while processes have it open, which a new file would not exclude: open the lock anew when \
          they have released it",

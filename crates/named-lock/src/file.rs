@@ -31,7 +31,7 @@ fn set_mode(file: &OwnedFd) -> Result<(), Errno> {
 /// Opens the file at `path`, if it exists.
 ///
 /// # Errors
-/// [`Error::Foreign`] for a file that this crate would not have made.
+/// [`Error::Foreign`] for a file that this crate cannot have created.
 pub(crate) fn existing(path: &Path) -> Result<Option<OwnedFd>> {
     // Non-blocking: opening a pipe would otherwise wait for its other end.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -135,7 +135,7 @@ pub(crate) fn unlock(file: &OwnedFd) {
     let _ = flock(file, FlockOperation::Unlock);
 }
 
-/// Makes a file of zeros with the length of a lock's file and without a name, or with the name
+/// Creates a file of zeros with the length of a lock's file and without a name, or with the name
 /// `temporary` if the file system does not support unnamed files. Its pages are allocated, so that
 /// no access can fail for lack of space.
 fn nameless(path: &Path, temporary: &Path) -> Result<(OwnedFd, bool)> {

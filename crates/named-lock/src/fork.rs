@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 /// A multiple of every page size.
 const LENGTH: usize = 65_536;
 
-/// Returns the word that holds this process's number, or 0 in a child that has not called
+/// Returns the word that holds this process's ID, or 0 in a child that has not called
 /// [`this_process`] yet; `None` if the system does not support such pages.
 #[inline]
 fn page() -> Option<&'static AtomicU64> {
@@ -38,7 +38,7 @@ fn map() -> Option<&'static AtomicU64> {
     Some(unsafe { AtomicU64::from_ptr(start.cast()) })
 }
 
-/// Returns the number of this process, also in a forked child. Makes no system call if the system
+/// Returns the ID of this process, also in a forked child. Makes no system call if the system
 /// supports pages that are zeroed by a fork (Linux 4.14).
 #[inline]
 pub fn this_process() -> u32 {

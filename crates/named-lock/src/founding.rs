@@ -1,4 +1,4 @@
-//! Makes a lock's first file, and replaces it by the next generation.
+//! Creates a lock's first file, and replaces it with the next generation.
 
 use crate::{
     Result, descriptor,
@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Makes the first file of a lock, unless another process has just made one.
+/// Creates the first file of a lock, unless another process has just created one.
 pub(crate) fn found(path: &Path, machine: Machine) -> Result<()> {
     let new = NewFile::new(path, &format!(".{}", std::process::id()))?;
     lay_out(path, &new.file, machine, None)?;
@@ -62,15 +62,15 @@ pub(crate) fn examine(path: &Path, map: &Mapping, machine: Machine) -> Result<bo
     Ok(true)
 }
 
-/// Replaces a lock's file, which the caller has locked, by a new one with full capacity, once no
-/// process holds the lock. Returns false after `patience`. A file that was removed is replaced as
-/// well, unless another file has taken its path.
+/// Replaces a lock's file, which the caller has locked, with a new one that has full capacity, once
+/// no process holds the lock. Returns false after `patience`. A file that was removed is replaced
+/// as well, unless another file has taken its path.
 pub(crate) fn renew(path: &Path, file: &OwnedFd, map: &Mapping, machine: Machine, patience: Duration) -> Result<bool> {
     renew_all(path, &[(file, map)], machine, patience)
 }
 
-/// Replaces several files of one lock by a single one, as [`renew`] does with one file: all of them
-/// were removed while processes had them open, and none of them may be held once the new file
+/// Replaces several files of one lock with a single one, as [`renew`] does with one file: all of
+/// them were removed while processes had them open, and none of them may be held once the new file
 /// exists.
 pub(crate) fn renew_all(
     path: &Path,
@@ -121,8 +121,8 @@ fn silence(
     Ok(Some(Silent { torn_by }))
 }
 
-/// Replaces files whose gates are closed by the next file. If another file has taken the path of a
-/// removed one, the gates stay closed, and that file is not replaced.
+/// Replaces files whose gates are closed with the next file. If another file has taken the path of
+/// a removed one, the gates stay closed, and that file is not replaced.
 fn replace(path: &Path, files: &[(&OwnedFd, &Mapping)], machine: Machine, torn_by: Option<u32>) -> Result<()> {
     let mut removed = false;
     for (file, _) in files {

@@ -20,26 +20,27 @@ use std::{
     time::Instant,
 };
 
-/// The time that each call gets.
+/// The time limit of each call.
 const DEADLINE: Duration = Duration::from_millis(4);
 /// How much longer a call may take: it may wait for a place in the next file first, and the machine may
 /// be busy.
 const SLACK: Duration = Duration::from_secs(8);
 /// Bytes of a change: how and where, an index, and a value.
 const CHANGE: usize = 11;
-/// The most changes of an input.
+/// The maximum number of changes in an input.
 const MOST: usize = 48;
 
-/// Opens and uses a lock in a new file of `folder` that these bytes have changed: a byte says how many
-/// changes come before the file is opened and between calls, and each following [`CHANGE`] is one.
+/// Opens and uses a lock in a new file of `folder`, to which changes encoded in these bytes are
+/// applied before the file is opened and between calls: a byte with the number of changes, then
+/// [`CHANGE`] bytes for each.
 ///
 /// # Panics
-/// If a call takes much longer than it may.
+/// If a call exceeds its time limit by far.
 pub fn lock_file(folder: &Path, bytes: &[u8]) {
     let Some((when, changes)) = bytes.split_first() else { return };
     let mut changes = changes.as_chunks::<CHANGE>().0.iter().take(MOST);
     let path = fresh(folder);
-    // As the lock is used, its file may be replaced: the next changes are made in the next file.
+    // While the lock is used, its file may be replaced: later changes are made in the next file.
     let mut change = |count: u8| {
         let file = File::options().read(true).write(true).open(&path).expect("the lock's file");
         changes.by_ref().take(count.into()).for_each(|change| apply(&file, change));
@@ -101,7 +102,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(format!(".{name}{suffix}"))
 }
 
-/// Makes a file like one that was just founded, without the look for removed ones that founding needs.
+/// Creates a file like one that was just founded, without the search for removed ones that founding
+/// requires.
 fn fresh(folder: &Path) -> PathBuf {
     static FOUNDED: OnceLock<Vec<u8>> = OnceLock::new();
     static NUMBER: AtomicU64 = AtomicU64::new(0);

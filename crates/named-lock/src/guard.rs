@@ -9,8 +9,8 @@ use std::{sync::Arc, thread};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {
-    /// The process that died or panicked while it wrote, by its number at that time; 0 if it is no
-    /// longer known.
+    /// The process that died or panicked while it wrote, by its process ID at that time; 0 if it is
+    /// no longer known.
     pub by: u32,
 }
 
@@ -31,7 +31,7 @@ pub struct ReadGuard {
 /// [`NamedLock::write`](crate::NamedLock::write) and [`NamedLock::mend`](crate::NamedLock::mend).
 ///
 /// Dropping it releases the lock without reporting errors; if a panic drops it, the protected data
-/// are torn. Otherwise as [`ReadGuard`].
+/// counts as torn. Otherwise as [`ReadGuard`].
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct WriteGuard {
@@ -40,7 +40,7 @@ pub struct WriteGuard {
 }
 
 impl ReadGuard {
-    /// Makes the guard for a call that has entered the session.
+    /// Creates the guard for a call that has entered the session.
     pub(crate) fn new(session: Arc<Session>, kept: KeptRead) -> Self {
         ReadGuard { hold: Some((session, kept)) }
     }
@@ -70,7 +70,7 @@ impl Drop for ReadGuard {
 }
 
 impl WriteGuard {
-    /// Makes the guard for a call that has entered the session.
+    /// Creates the guard for a call that has entered the session.
     #[inline]
     pub(crate) fn new(session: Arc<Session>, kept: KeptWrite) -> Self {
         session.set_writes(true);
@@ -85,8 +85,8 @@ impl WriteGuard {
         Some(Torn { by: torn::process_of(&session.view.map, by) })
     }
 
-    /// Declares that the protected data are whole again, so that acquisitions succeed as before.
-    /// This takes effect immediately, regardless of how the guard is released later.
+    /// Declares that the protected data is consistent again, so that acquisitions succeed as
+    /// before. This takes effect immediately, regardless of how the guard is released later.
     ///
     /// # Errors
     /// [`Error::Forked`], [`Error::Lock`].
@@ -110,7 +110,7 @@ impl WriteGuard {
             mem::forget(kept);
             return Err(forked);
         }
-        // This comes first: once the lock is released, this process does not write any more.
+        // This comes first: once the lock is released, this process no longer writes.
         session.set_writes(false);
         let released = session.view.run(None, kept.release());
         session.exit();

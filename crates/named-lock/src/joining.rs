@@ -2,9 +2,10 @@
 //!
 //! A rank can be reused in a later epoch than the one in which its last process used it: the lock's
 //! words of the rank are untouched in that epoch. So when few ranks are left, a joining process
-//! opens an epoch by letting a ghost die: a rank that never did anything, whose death all processes
-//! survive like any other death, holders included. When few epochs are left, the whole file is
-//! replaced ([`founding::renew`]), which requires a moment in which no process holds the lock.
+//! opens an epoch by letting a ghost die: a rank that has never done anything, and whose death all
+//! processes, including holders, survive like any other death. When few epochs are left, the whole
+//! file is replaced ([`founding::renew`]), which requires a moment in which no process holds the
+//! lock.
 
 use crate::{
     Error, Result, descriptor, file, founding,
@@ -20,8 +21,7 @@ use core::time::Duration;
 use rma_lock::locks::Room;
 use std::{os::fd::OwnedFd, path::Path, sync::Arc, thread, time::Instant};
 
-/// The number of free ranks that is enough. With fewer, opening an epoch is worthwhile if it frees
-/// ranks.
+/// A sufficient number of free ranks. With fewer, opening an epoch is worthwhile if it frees ranks.
 const FEW_RANKS: usize = 16;
 /// With fewer epochs or deaths left, the file is replaced if that requires no waiting.
 const FEW_EPOCHS: usize = 8;
@@ -29,7 +29,8 @@ const FEW_DEATHS: usize = 24;
 /// How long a process that could find a place waits for the others to release the lock, so that the
 /// file can be replaced.
 const SOFTLY: Duration = Duration::from_millis(2);
-/// How long a process waits that finds no place; meanwhile no other process can take the lock.
+/// How long a process that finds no place waits; during this time no other process can take the
+/// lock.
 pub(crate) const FIRMLY: Duration = Duration::from_millis(250);
 /// How long a process waits for an epoch to be opened.
 const PATIENCE: Duration = Duration::from_secs(1);

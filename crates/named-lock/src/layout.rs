@@ -21,7 +21,7 @@ pub(crate) const RANKS: usize = 1 + PROCESSES + GHOSTS;
 /// The first ghost.
 pub(crate) const FIRST_GHOST: usize = 1 + PROCESSES;
 
-/// The numbers of epochs and deaths that a generation of the lock has room for. A generation is
+/// The numbers of epochs and deaths for which a generation of the lock has room. A generation is
 /// replaced long before it reaches them.
 pub(crate) const RECOVERY: Recovery = Recovery { epochs: 24, deaths: 64 };
 
@@ -37,9 +37,9 @@ words! {
     MAGIC: 0;
     /// [`SHAPE_VALUE`].
     SHAPE: 8;
-    /// The PID namespace of the processes' numbers.
+    /// The PID namespace of the process IDs in this file.
     NAMESPACE: 16;
-    /// The first of two words: the boot that the processes' numbers belong to.
+    /// The first of two words: the ID of the boot in which the process IDs are valid.
     BOOT: 24;
     /// [`crate::session::Gate`].
     GATE: 40;
@@ -48,7 +48,7 @@ words! {
     TORN_BY: 48;
     /// The number of slots that are dead. Never decreases.
     DEATHS: 56;
-    /// The time of the last check whether processes are alive: ns of the system's monotonic clock.
+    /// The time of the last check that processes are alive, in ns of the system's monotonic clock.
     /// In a separate cache line.
     LOOKED: 128;
 }

@@ -1,11 +1,11 @@
 //! A readers-writer lock between unrelated processes, identified by a name, that survives the death
 //! of its holders.
 //!
-//! Programs that know nothing of each other, started at any time and written in any language, share
-//! a lock by opening the same name. The name leads to a file that only their user can open. If a
-//! process is killed while it holds the lock to write, the others receive [`Error::Torn`] within a
-//! few milliseconds: the data that the lock protects may be half-written. One of them takes the
-//! lock by [`NamedLock::mend`], repairs the data, and declares them whole
+//! Programs that know nothing about each other, started at any time and written in any language,
+//! share a lock by opening the same name. The name leads to a file that only their user can open.
+//! If a process is killed while it holds the lock to write, the others receive [`Error::Torn`]
+//! within a few milliseconds: the data that the lock protects may be half-written. One of them
+//! takes the lock by [`NamedLock::mend`], repairs the data, and declares it consistent
 //! ([`WriteGuard::clear_torn`]); then all of them can continue. The death of a reader, or of a
 //! waiting process, only delays the others.
 //!
@@ -38,7 +38,7 @@
 //!
 //! # Threads and forks
 //! Any number of threads may use a handle; they exclude each other like processes. A forked child
-//! must open the lock anew: through its parent's handles it receives [`Error::Forked`], and
+//! must open the lock again: through its parent's handles it receives [`Error::Forked`], and
 //! dropping its parent's guards releases nothing.
 //!
 //! # Trust

@@ -20,9 +20,9 @@ use std::{
 /// A readers-writer lock between processes, identified by a name. See [the crate](crate).
 ///
 /// Readers are preferred: while readers hold the lock shared, more readers are admitted, and
-/// writers wait. A thread that holds the lock exclusively and takes it again waits for itself. Each
-/// value is a separate member, of which there may be [`PROCESSES`](crate::PROCESSES) at a time; one
-/// value may be shared by all threads of a process.
+/// writers wait. A thread that takes the lock exclusively while it already holds it exclusively
+/// deadlocks. Each value is a separate member, of which there may be
+/// [`PROCESSES`](crate::PROCESSES) at a time; one value may be shared by all threads of a process.
 #[derive(Debug)]
 pub struct NamedLock {
     pub(crate) path: PathBuf,
@@ -36,22 +36,22 @@ pub struct NamedLock {
 
 impl NamedLock {
     /// Opens the lock called `name` of this user: the file
-    /// `/tmp/onesided-locks-<user>/<name>.lock`, or `<name>.lock` in the directory that the
-    /// variable `ONESIDED_LOCK_DIR` names by an absolute path. Makes it if it does not exist.
+    /// `/tmp/onesided-locks-<user>/<name>.lock`, or `<name>.lock` in the directory whose absolute
+    /// path is in the environment variable `ONESIDED_LOCK_DIR`. Creates it if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that this crate would not have
-    /// made; [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s;
+    /// [`Error::Name`]; [`Error::Foreign`] for a file or directory that this crate cannot have
+    /// created; [`Error::Full`] or [`Error::TimedOut`] if there is no place within 10 s;
     /// [`Error::Probe`] if this process cannot determine whether others are alive;
     /// [`Error::System`]; [`Error::Lock`].
     pub fn open(name: &str) -> Result<Self> {
         Self::open_path(name::path_of(name)?)
     }
 
-    /// Opens the lock whose file is at `path`, whose directory must exist. Makes it if it does not
-    /// exist. A relative path is resolved against the current working directory by this call. A
-    /// process that can change the directory can remove the file; processes that use it then
-    /// receive [`Error::Removed`].
+    /// Opens the lock whose file is at `path`, whose directory must exist. Creates the file if it
+    /// does not exist. A relative path is resolved against the current working directory by this
+    /// call. A process that can change the directory can remove the file; processes that use it
+    /// then receive [`Error::Removed`].
     ///
     /// # Errors
     /// As [`NamedLock::open`].
@@ -132,9 +132,9 @@ impl NamedLock {
         self.exclusive(Wait::Not)
     }
 
-    /// Takes the lock exclusively even if the protected data may be torn, in order to examine them:
-    /// [`WriteGuard::torn`] returns whether they may be. When they are whole again, declare so by
-    /// [`WriteGuard::clear_torn`].
+    /// Takes the lock exclusively even if the protected data may be torn, in order to examine it:
+    /// [`WriteGuard::torn`] returns whether it may be. Once the data is consistent again, declare
+    /// so with [`WriteGuard::clear_torn`].
     ///
     /// # Errors
     /// As [`NamedLock::write`], but never [`Error::Torn`].

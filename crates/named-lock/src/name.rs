@@ -17,7 +17,7 @@ use std::{
 const LONGEST: usize = 100;
 /// The prefix of the name of a user's lock directory.
 const FOLDER: &str = "onesided-locks";
-/// The environment variable that names another directory.
+/// The environment variable that selects another directory.
 const VARIABLE: &str = "ONESIDED_LOCK_DIR";
 
 /// Returns the path of the lock called `name`.

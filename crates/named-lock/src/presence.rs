@@ -5,8 +5,8 @@
 //! another file that was renamed to it. A file that was moved keeps its link count, but its change
 //! time changes. If a directory above was moved, or covered by a mount, the file itself shows no
 //! change. Therefore the path is looked up again every [`LAPSE`], and a process that finds no file
-//! waits longer than that ([`BEFORE_FOUNDING`]) before it makes one: a member that has not detected
-//! the change by then detects it in its next acquisition, before another file can be used.
+//! waits longer than that ([`BEFORE_FOUNDING`]) before it creates one: a member that has not
+//! detected the change by then detects it in its next acquisition, before another file can be used.
 
 use crate::{Error, Result};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! Identifies this process, and determines whether another one is alive.
 //!
-//! A process has ended if its pidfd says so, or if its number belongs to a process that was started
+//! A process has ended if its pidfd reports so, or if its ID belongs to a process that was started
 //! at another time, to a thread, or to no process. Where pidfds are refused (by a filter of system
 //! calls, or an old kernel), `/proc` alone decides. A failed probe proves neither that a process is
 //! alive nor that it has ended: it is an error, [`Unknown`].
@@ -21,11 +21,11 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) number: u32,
-    /// Its start time in the system's ticks; needed because numbers are reused.
+    /// Its start time in the system's ticks; needed because process IDs are reused.
     pub(crate) started: u64,
 }
 
-/// The properties that processes must share in order to identify each other by their numbers.
+/// The properties that processes must share in order to identify each other by their process IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     /// The PID namespace.
@@ -63,7 +63,7 @@ impl Process {
         let unknown = |cause| Unknown { process: self.number, cause };
         let Some(number) = i32::try_from(self.number).ok().and_then(Pid::from_raw) else { return Ok(true) };
         // Opened before the start times are compared: while the descriptor is open and the process
-        // has not ended, the number keeps its meaning.
+        // has not ended, the ID is not reused.
         let pidfd = match pidfd_open(number, PidfdFlags::empty()).and_then(descriptor::above) {
             Ok(pidfd) => Some(pidfd),
             Err(Errno::SRCH) => return Ok(true),
@@ -182,7 +182,7 @@ mod tests {
         }
         assert_eq!(process.has_ended(), Ok(true));
         assert!(Stat::of(child.id()).expect("its parent has not waited").has_ended, "without a pidfd, too");
-        // Also after the wait, when its number is free.
+        // Also after the wait, when its ID is free.
         child.wait().expect("its parent");
         assert_eq!(process.has_ended(), Ok(true));
     }

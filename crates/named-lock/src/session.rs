@@ -23,7 +23,7 @@ use std::{
 /// The rank that is not a process and holds the lock's own words.
 pub(crate) const HOME: Rank = Rank::new(0);
 
-/// Whether a generation of the lock may be used.
+/// States whether a generation of the lock may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gate {
     /// The generation may be used.
@@ -85,8 +85,9 @@ impl View {
         Ok(block_on::block_on(&self.map, self.rank, deadline, call)??)
     }
 
-    /// Makes a try of the lock, which waits only for processes that recover from a death. If that takes
-    /// longer than `patience`, it has failed: what the file holds may promise a recovery that never ends.
+    /// Tries to take the lock, waiting only for processes that recover from a death. The attempt
+    /// fails if this takes longer than `patience`, because a corrupt file may indicate a recovery
+    /// that never ends.
     pub(crate) async fn within<T>(
         &self,
         patience: Duration,
@@ -101,7 +102,7 @@ impl View {
     }
 }
 
-/// The membership of this process: it occupies a rank until it is dropped.
+/// The membership of this process, which occupies a rank until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) view: View,

@@ -217,7 +217,7 @@ mod tests {
     fn with_a_dead_holder() -> Arc<Mapping> {
         let map = Mapping::blank();
         lay_out(&map);
-        // No process has this number.
+        // No process has this ID.
         take(&map, OTHER, Process { number: 1 << 30, started: 7 });
         map.slot_word(OTHER, layout::HOLDS).store(1, SeqCst);
         map

@@ -11,13 +11,13 @@ use rustix::{
 };
 use std::{fs, os::fd::OwnedFd, path::Path};
 
-/// Opens the files that were at `path` and have no name any more, in the order of their inode
+/// Opens the files that were at `path` and no longer have a name, in the order of their inode
 /// numbers, which is the order in which processes lock them. Processes of other users cannot have
 /// them open; processes of this user that cannot be examined are skipped.
 ///
 /// # Errors
 /// [`Error::System`] if a probe fails for another reason, such as a lack of descriptors: it is then
-/// not known whether such a file exists.
+/// unknown whether such a file exists.
 pub(crate) fn removed(path: &Path) -> Result<Vec<OwnedFd>> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(Vec::new()) };
     let folder =

@@ -1,4 +1,4 @@
-//! Takes the lock in the generation that is in use, with as many attempts as necessary.
+//! Takes the lock in the current generation, with as many attempts as necessary.
 
 use crate::{
     Error, NamedLock, Result, bell,
@@ -25,8 +25,8 @@ const SHORTLY: Duration = Duration::from_secs(1);
 pub(crate) const RECOVERING: Duration = Duration::from_millis(100);
 /// The interval at which tries check whether the holders of the lock are alive.
 const A_MOMENT: Duration = Duration::from_millis(1);
-/// The pause before an acquisition is repeated that failed because the largest number of waiters
-/// was reached.
+/// The pause before repeating an acquisition that failed because the maximum number of waiters was
+/// reached.
 const PAUSE: Duration = Duration::from_micros(500);
 
 /// The wait limit of a call.
@@ -61,8 +61,8 @@ impl Wait {
 }
 
 impl NamedLock {
-    /// Takes the lock by `attempt` in the generation that is in use, with as many attempts as
-    /// necessary. If a hold is returned, the returned session has been entered.
+    /// Takes the lock by `attempt` in the current generation, with as many attempts as necessary.
+    /// If a hold is returned, the returned session has been entered.
     #[inline]
     pub(crate) fn take<K>(
         &self,
@@ -194,7 +194,7 @@ impl NamedLock {
         }
     }
 
-    /// Recovers from a death that no process has recovered from yet, if there is one. Checks for
+    /// Recovers from a death from which no process has recovered yet, if there is one. Checks for
     /// deaths first, unless a process has done so within `pause`.
     fn recovers(view: &View, pause: Duration) -> Result<bool, Failed> {
         slots::look(&view.map, view.rank, pause)?;

@@ -1,8 +1,9 @@
 //! Tracks the process that tore the protected data across the generations of the lock.
 //!
 //! The lock's own protocol identifies that process by its *rank* in one generation. In addition,
-//! each process records in its slot whether it may be writing; a word in the header names a process
-//! that is no longer in a slot. From these, the initial state of the next generation is derived.
+//! each process records in its slot whether it may be writing; a word in the header identifies a
+//! process that is no longer in a slot. From these, the initial state of the next generation is
+//! derived.
 
 use crate::{
     layout,
@@ -13,7 +14,7 @@ use crate::{
 use core::sync::atomic::Ordering::SeqCst;
 use rdma_fabric::Rank;
 
-/// Returns the process that `by`, a rank of the lock's protocol, is or was.
+/// Returns the process that has or had the rank `by` of the lock's protocol.
 pub(crate) fn process_of(map: &Mapping, by: Rank) -> u32 {
     match map.word(layout::TORN_BY).load(SeqCst) {
         0 if slots::MEMBERS.contains(&by.index()) => match State::of(map, by.index()).0 {
@@ -29,7 +30,7 @@ pub(crate) fn say(map: &Mapping, number: u32) {
     map.word(layout::TORN_BY).store(number.into(), SeqCst);
 }
 
-/// Records that the data are whole. The caller holds the lock exclusively.
+/// Records that the data is consistent. The caller holds the lock exclusively.
 pub(crate) fn clear(map: &Mapping) {
     map.word(layout::TORN_BY).store(0, SeqCst);
     for rank in slots::MEMBERS.filter(|&rank| slots::is_dead(map, rank)) {
@@ -39,7 +40,7 @@ pub(crate) fn clear(map: &Mapping) {
 
 /// Returns the process that left the data half-written, in a generation in which no process holds
 /// the lock. `all_ended` means that none of the processes in the slots is alive, even if a live
-/// process has the same number now.
+/// process now has the same ID.
 pub(crate) fn left_by(map: &Mapping, all_ended: bool) -> Result<Option<u32>, Unknown> {
     let named = map.word(layout::TORN_BY).load(SeqCst) as u32;
     if named != 0 {

@@ -58,7 +58,7 @@ impl AddAssign for Atomics {
     }
 }
 
-/// Futures of the fabric that were not done when they were first polled.
+/// Futures of the fabric that were pending when first polled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
     /// The number of waits.
@@ -104,7 +104,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    /// Returns its name for people.
+    /// Returns its human-readable name.
     pub fn name(self) -> &'static str {
         match self {
             WaitKind::Word => "word",
@@ -118,7 +118,7 @@ impl WaitKind {
     }
 }
 
-/// Counters of one rank's operations, to one peer or altogether.
+/// Counters of one rank's operations, to one peer or in total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Puts posted.
@@ -129,7 +129,7 @@ pub struct Counts {
     pub gets: u64,
     /// Bytes got.
     pub get_bytes: u64,
-    /// Third-party copies posted, to the peer. Copies from or into own memory are puts and gets.
+    /// Third-party copies posted, to the peer. Copies from or into local memory are puts and gets.
     pub copies: u64,
     /// Bytes of third-party copies.
     pub copy_bytes: u64,
@@ -178,7 +178,7 @@ pub struct PeerCounts {
 /// Counters of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankCounts {
-    /// Counts by peer; peers without any contact are left out.
+    /// Counts by peer; peers without any communication are omitted.
     pub peers: BTreeMap<u32, Counts>,
     /// Counts that concern no single peer: flushes of all targets, waits for several peers.
     pub nobody: Counts,

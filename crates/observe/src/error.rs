@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-/// Observing failed. The observed job is not affected.
+/// An error of the observation. The observed job is not affected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObserveError {
@@ -16,7 +16,7 @@ pub enum ObserveError {
         /// The error that the system reported.
         error: io::Error,
     },
-    /// A rank's record holds something that no rank writes.
+    /// A rank's record contains data that no rank writes.
     #[error("{} is not the record of a rank: {error}", path.display())]
     Record {
         /// The record's file.
@@ -24,7 +24,7 @@ pub enum ObserveError {
         /// The defect.
         error: serde_json::Error,
     },
-    /// The environment variable with the location for the ranks' records is malformed.
+    /// The environment variable with the location of the ranks' records is malformed.
     #[error("setting {name}: {value:?} is not `stats:DIRECTORY` or `trace:DIRECTORY`")]
     Variable {
         /// Its name.

@@ -35,7 +35,7 @@ pub enum EventKind {
     Notice,
     /// A flush.
     Flush,
-    /// A wait for a word of own memory.
+    /// A wait for a word of local memory.
     WaitWord,
     /// A wait for a notice that ended without one.
     WaitNotice,
@@ -52,7 +52,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns its name in a viewer.
+    /// Returns its name in a timeline viewer.
     pub fn name(self) -> &'static str {
         match self {
             EventKind::Put => "put",
@@ -152,7 +152,7 @@ impl Event {
         Event { bytes: bytes as u64, region: Some(addr.region.to_bits()), offset: Some(addr.offset), ..self }
     }
 
-    /// Makes it the arrival of its poster's `number`-th notice.
+    /// Turns the event into the arrival of its poster's `number`-th notice.
     pub(crate) fn arrived(self, notice: &Notice, number: u64) -> Self {
         let region = Some(notice.region.to_bits());
         Event { kind: EventKind::Notice, region, offset: Some(notice.end), notice: Some(number), ..self }

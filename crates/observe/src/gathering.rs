@@ -7,10 +7,10 @@ use crate::{
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most events that one rank keeps.
+/// The maximum number of events that one rank keeps.
 const EVENTS_OF_A_RANK: usize = 100_000;
-/// The most events that all ranks of a process keep together, at 96 bytes each. Each rank keeps at
-/// least [`EVENTS_AT_LEAST`], however.
+/// The maximum number of events that all ranks of a process keep together, at 96 bytes each.
+/// However, each rank keeps at least [`EVENTS_AT_LEAST`].
 const EVENTS_OF_A_PROCESS: usize = 4_000_000;
 const EVENTS_AT_LEAST: usize = 16;
 
@@ -32,7 +32,7 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// Creates a gathering for `ranks_here` ranks in this process. Each keeps the latest 100,000
+    /// Creates a `Gathering` for `ranks_here` ranks in this process. Each keeps the latest 100,000
     /// events, or fewer if all ranks together would keep more than 4,000,000.
     pub fn new(detail: Detail, ranks_here: usize) -> Self {
         let events = (EVENTS_OF_A_PROCESS / ranks_here.max(1)).clamp(EVENTS_AT_LEAST, EVENTS_OF_A_RANK);

@@ -3,8 +3,8 @@
 //! The problem: a program is slow or hangs, and its user wants to know which rank waited for which,
 //! without changing the program and at no cost to programs that are not observed. Here the observer
 //! is a [provider](rdma_fabric::provider::Provider) between the program and its fabric
-//! ([`observed`]). It is added, or not, when a job starts: the program is the same code, and a job
-//! that isn't observed pays nothing. An observed job also pays for each access to mapped memory,
+//! ([`observed`]). It is added (or not) when a job starts: the program is the same code, and a job
+//! that isn't observed has no overhead. An observed job also pays for each access to mapped memory,
 //! because the mapping is hidden from the program so that the observer receives the accesses.
 //!
 //! # Parts
@@ -21,8 +21,8 @@
 //! An operation counts when it has been posted, with any outcome; a notice, when it is taken; a
 //! flush, when it begins. A *wait* is a future of the fabric that was pending when it was first
 //! polled; it lasts until it is ready or dropped. Collectives of [`rdma_fabric::Group`] and locks
-//! are made of these and counted as such. Waits outside the fabric (a runtime's timers, blocking
-//! calls) are not seen. Time is the fabric's own, so virtual time is observed as well; observing
+//! consist of these and are counted as such. Waits outside the fabric (a runtime's timers, blocking
+//! calls) are not seen. Time is the fabric's own, so virtual time is observed as well; observation
 //! does not change a simulated run.
 
 #![forbid(unsafe_code)]

@@ -74,12 +74,12 @@ impl Observation {
         self.records.iter().filter_map(|record| record.events.as_ref()).map(|events| events.dropped()).sum()
     }
 
-    /// Renders a table for people, ending with a newline.
+    /// Renders a human-readable table, ending with a newline.
     pub fn table(&self) -> String {
         table::render(self)
     }
 
-    /// Writes JSON for programs: one object with `ranks`, `missing`, `total` and `by_rank`.
+    /// Writes JSON: one object with `ranks`, `missing`, `total` and `by_rank`.
     ///
     /// # Errors
     /// Those of `out`.

@@ -1,4 +1,4 @@
-//! Where results go: files, opened before there is a result, and standard output.
+//! Destinations of results: files, opened before there is a result, and standard output.
 
 use crate::error::{ObserveError, file};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that a result will be written to. It is opened before the work that produces the result,
+/// A file to which a result will be written. It is opened before the work that produces the result,
 /// so that no work is wasted on a path that can't be written.
 ///
 /// Opening destroys nothing: the file keeps its contents until [`Output::write`]. A file that
@@ -78,7 +78,7 @@ pub fn print(text: &str) -> Result<(), ObserveError> {
 
 /// Writes a line to standard error. A failure can't be reported, and nothing else depends on it.
 pub fn say(text: impl std::fmt::Display) {
-    // In one write, so that lines of several processes stay whole. `eprintln!` would panic.
+    // In one write, so that lines of several processes are not mixed. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 

@@ -1,8 +1,8 @@
 //! Files that bring the records of ranks that are processes to their launcher.
 //!
-//! The launcher makes a directory that only its user can read and names it in [`RECORDS_VARIABLE`];
-//! each rank writes its record there when its program has ended. A record appears under its name
-//! only when it is whole, so a rank killed while writing leaves none.
+//! The launcher creates a directory that only its user can read and passes its path in
+//! [`RECORDS_VARIABLE`]; each rank writes its record there when its program has ended. A record
+//! appears under its name only once it is complete, so a rank killed while writing leaves none.
 
 use crate::{
     error::{ObserveError, file},
@@ -49,8 +49,8 @@ impl RecordDirectory {
         value
     }
 
-    /// Returns the record that a rank has left, as [`RecordWriter::write_bytes`] takes it: for a rank
-    /// whose launcher is on another machine.
+    /// Returns the record that a rank has left, in the form that [`RecordWriter::write_bytes`]
+    /// accepts: for ranks whose launcher is on another machine.
     pub fn bytes(&self, rank: u32) -> Option<Vec<u8>> {
         fs::read(file_of(self.directory.path(), rank)).ok()
     }
@@ -83,7 +83,8 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Returns the records that this process's launcher asks for, if it asks for any.
+    /// Returns the writer for the records that this process's launcher requests, if it requests
+    /// any.
     ///
     /// # Errors
     /// [`ObserveError::Variable`].
@@ -171,7 +172,7 @@ mod tests {
             recorder.lock().happened(Event::new(EventKind::Get, Some(1), 7));
             writer.write(&[recorder.record()]).unwrap();
         }
-        // A rank that was killed while it wrote.
+        // A rank that was killed while writing.
         fs::write(directory.join("rank-1.unfinished"), "{\"rank\":1,").unwrap();
         let observation = records.collect(4).unwrap();
         assert_eq!(observation.missing().collect::<Vec<_>>(), [1, 3]);

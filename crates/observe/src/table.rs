@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// A rule under the header and no other lines.
 const RULED_HEADER: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
-/// The most lines of a table; the rest is only counted.
+/// The maximum number of lines of a table; further ones are only counted.
 const LINES: usize = 64;
 
 /// Renders a table of ranks, a table of pairs, and the missing records, ending with a newline.
@@ -76,7 +76,8 @@ fn waits<'a>(out: &mut String, ranks: impl Iterator<Item = &'a RankCounts>) {
     }
 }
 
-/// Creates a table; with columns of third-party copies, which few programs make, if there are any.
+/// Creates a table. It has columns for third-party copies, which few programs make, only if there
+/// are any.
 fn new_table(first: &str, peers: bool, copies: bool) -> Table {
     let mut table = Table::new();
     table.load_style(RULED_HEADER);

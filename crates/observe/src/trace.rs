@@ -2,8 +2,8 @@
 //!
 //! Each rank is a process of the viewer. Its operations and waits are slices on a track. Slices of
 //! one track must not overlap, so overlapping ones (joined futures, several operations in flight)
-//! go to further tracks. A put with a notice and the taking of that notice are joined by an arrow:
-//! notices from one poster arrive in order, so the n-th sent is the n-th taken.
+//! are placed on further tracks. A put with a notice and the taking of that notice are joined by an
+//! arrow: notices from one poster arrive in order, so the n-th sent is the n-th taken.
 
 use crate::{event::Event, observation::Observation, recorder::RankRecord};
 use rdma_fabric::RegionKey;
@@ -53,7 +53,7 @@ fn notice_of(rank: u32, event: &Event) -> Option<(NoticeId, bool)> {
     Some((if sent { (rank, peer, number) } else { (peer, rank, number) }, sent))
 }
 
-/// Returns the notices that have both ends in the trace, as an arrow needs.
+/// Returns the notices with both ends in the trace, as required for an arrow.
 fn whole_notices(observation: &Observation) -> HashSet<NoticeId> {
     let ends = |sending: bool| -> HashSet<NoticeId> {
         let events = |record: &'_ RankRecord| -> Vec<NoticeId> {
@@ -123,7 +123,7 @@ fn slice(pid: u32, tid: usize, event: &Event) -> Value {
     })
 }
 
-/// Returns one end of an arrow, which lies inside the slice it belongs to.
+/// Returns one end of an arrow, which must be inside the slice to which it belongs.
 fn arrow(pid: u32, tid: usize, event: &Event, (from, to, number): NoticeId, sent: bool) -> Value {
     let id = format!("{from}>{to}:{number}");
     let duration = event.end_ps.saturating_sub(event.begin_ps);

@@ -1,4 +1,4 @@
-//! The reports to be made from an observation, and making them.
+//! The reports requested from an observation, and their creation.
 
 use crate::{
     error::ObserveError,
@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The reports that are wanted of a job.
+/// The reports requested for a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WantedReport {
     /// Whether to write a table to standard error.
@@ -33,9 +33,9 @@ impl WantedReport {
         }
     }
 
-    /// Runs a job whose ranks are processes, and reports. `run` gets the value of
-    /// [`RECORDS_VARIABLE`] to start them with, if there is one. Returns
-    /// the result of `run`, and whether the report could be made.
+    /// Runs a job whose ranks are processes, and reports. `run` receives the value of
+    /// [`RECORDS_VARIABLE`] with which to start them, if any. Returns the result of `run`, and
+    /// whether the report could be made.
     ///
     /// # Errors
     /// [`ObserveError`] if the job was not run because its report would not be possible.
@@ -50,7 +50,7 @@ impl WantedReport {
         Ok((ended, parts.collect(ranks).and_then(|observation| prepared.report(&observation))))
     }
 
-    /// Opens the files, so that a file that can't be written is found before the job runs.
+    /// Opens the files, so that a file that can't be written is detected before the job runs.
     ///
     /// # Errors
     /// [`ObserveError::File`].

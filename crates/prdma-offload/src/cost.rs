@@ -1,5 +1,6 @@
 //! The software costs of this layer, charged at the point in the code where they arise. The names
-//! refer to the platforms' tables, which contain the times. On wall clock, nothing is charged.
+//! refer to the tables of the platforms, which contain the times. In wall-clock time, nothing is
+//! charged.
 
 /// The start of a request or an exchange.
 pub(crate) const START: &str = "prdma.start";

@@ -12,7 +12,7 @@ pub enum PrdmaError {
     /// [`FabricError::PeerLost`].
     #[error("{0}")]
     Fabric(#[source] FabricError),
-    /// A block that exceeds any memory.
+    /// A block is larger than any memory.
     #[error("{0}")]
     Layout(#[from] LayoutError),
     /// The number of blocks given differs from the number of slots.
@@ -72,10 +72,11 @@ pub enum PrdmaError {
         /// Bytes of the block at the other end.
         theirs: u64,
     },
-    /// A collective call failed at another member; no member has made the request.
+    /// A collective call failed at another member; the request was not created at any member.
     #[error("the call failed at another member, which knows why; nothing was made anywhere")]
     ElsewhereFailed,
-    /// Members passed different arguments in one collective call; no member has made the request.
+    /// Members passed different arguments to a collective call; the request was not created at any
+    /// member.
     #[error("members gave different {what}: from {least} to {most}")]
     Disagreement {
         /// The value that must be the same.
@@ -97,8 +98,7 @@ pub enum PrdmaError {
         /// The iteration, counted from 1.
         iteration: u64,
     },
-    /// An access, a view or a start involves bytes of a buffer that are already in a use that
-    /// excludes it.
+    /// An access, a view or a start involves bytes of a buffer whose current use excludes it.
     #[error("bytes {start} to {end} of the buffer are in use: {holder}")]
     InUse {
         /// The first byte of the access.
@@ -108,7 +108,7 @@ pub enum PrdmaError {
         /// The holder of some of these bytes.
         holder: Holder,
     },
-    /// A view's rows are not made of whole elements, or are not aligned to them.
+    /// A view's rows do not consist of whole elements, or are not aligned to them.
     #[error("rows that start at byte {offset} don't consist of elements of {size} bytes")]
     NoElements {
         /// The start of the first row, in bytes from the buffer's start.
@@ -201,8 +201,7 @@ pub enum PrdmaError {
     /// are closed, and its neighbours have been notified.
     #[error("an earlier exchange of the neighbourhood was dropped before it completed: the neighbourhood is unusable")]
     Dropped,
-    /// A notice belongs to an iteration other than the current one: a neighbour violated the
-    /// protocol.
+    /// A notice belongs to a different iteration: a neighbour violated the protocol.
     #[error("{rank} announced data of iteration {got} (modulo 256) in iteration {iteration}")]
     WrongIteration {
         /// The rank that sent the data.
@@ -253,9 +252,9 @@ impl fmt::Display for Holder {
 }
 
 impl PrdmaError {
-    /// Returns the rank that is gone according to this error, along with its memory or its queues:
-    /// it was lost, has ended, or has dropped the addressed object. Like [`FabricError::gone`];
-    /// also covers a request that the loss has [broken](PrdmaError::Broken).
+    /// Returns the rank that no longer exists according to this error, or whose memory or queues no
+    /// longer exist: it was lost, has ended, or has dropped the addressed object. Like
+    /// [`FabricError::gone`]; also covers a request that the loss has [broken](PrdmaError::Broken).
     pub fn gone(&self) -> Option<Rank> {
         match self {
             PrdmaError::Fabric(FabricError::Queue(error)) => match **error {
@@ -276,7 +275,8 @@ pub type Result<T, E = PrdmaError> = core::result::Result<T, E>;
 
 impl From<FabricError> for PrdmaError {
     fn from(error: FabricError) -> Self {
-        // The error is the same, whether a wait or the completion of a command reports it first.
+        // The error is the same regardless of whether a wait or the completion of a command reports
+        // it first.
         match error {
             FabricError::Queue(error) => (*error).into(),
             other => PrdmaError::Fabric(other),

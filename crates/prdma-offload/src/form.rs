@@ -19,8 +19,8 @@ pub enum Form {
     /// *minimal resource consumption*).
     Mrc,
     /// No control queue. The CPU checks for READYs, and puts the data followed by END. Data move
-    /// only in calls, in any wait of this rank, be it for another request or in a collective of a
-    /// group ([`rdma_fabric::triggered`]).
+    /// only in calls, in any wait of this rank, including waits for another request or in a
+    /// collective of a group ([`rdma_fabric::triggered`]).
     Cpu,
 }
 
@@ -87,7 +87,7 @@ pub struct Options {
     /// With more blocks, the CPU packs them at start and unpacks them at wait.
     pub direct_blocks: u32,
     /// The average number of bytes from which blocks are sent one by one, regardless of their
-    /// number: a block costs a command, and packing costs time for each byte. By default, this
+    /// number: each block costs a command, whereas packing costs time per byte. By default, this
     /// never applies.
     pub direct_bytes: u32,
     /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood
@@ -96,7 +96,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// [`Form::Fast`] as far as there are queues, and packing above 12 blocks: 12 go with a single
+    /// [`Form::Fast`] as long as there are queues, and packing above 12 blocks: 12 go with a single
     /// READY. No aggregation.
     fn default() -> Self {
         Options {
@@ -113,8 +113,8 @@ impl Options {
     /// Returns the options that are fastest on a provider: [`Form::Fast`] where the network
     /// interface runs session queues; [`Form::Cpu`] where CPUs would have to run them (shared
     /// memory), because a queue's command then costs many times the work that it does. Data then
-    /// move only in calls: a program that computes for long between start and wait, and whose
-    /// neighbours should make progress meanwhile, should use [`Form::Fast`].
+    /// move only in calls: a program that computes for a long time between start and wait, and
+    /// whose neighbours should make progress in the meantime, should use [`Form::Fast`].
     pub fn auto(caps: &Caps) -> Self {
         Options::form(if caps.session_queues { Form::Fast } else { Form::Cpu })
     }

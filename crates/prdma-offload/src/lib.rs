@@ -1,9 +1,9 @@
-//! Persistent communication with neighbours that the network runs by itself.
+//! Persistent communication with neighbours, executed by the network without CPUs.
 //!
-//! The problem: a stencil code exchanges the same borders with the same neighbours thousands of
-//! times. Each time, a receiver must be ready before its neighbour's data may overwrite the border
-//! of the previous step; if a CPU has to check for that, either the CPU or the data have to wait.
-//! Here the exchange is described once. At each start, its commands go into control queues of the
+//! The problem: a stencil code exchanges the same halos with the same neighbours thousands of
+//! times. Each time, a receiver must be ready before its neighbour's data may overwrite the halo of
+//! the previous step; if a CPU has to check for that, either the CPU or the data have to wait. Here
+//! the exchange is described once. At each start, its commands go into control queues of the
 //! network interface, where they wait for the neighbours' READYs: a READY releases the data without
 //! any CPU, while both sides compute.
 //!
@@ -13,13 +13,13 @@
 //! [waited for](Request::wait) once for each step. Its [`Form`] determines the number of queues.
 //!
 //! [`Collectives`] makes barriers, broadcasts and allreduces of a whole group in the same way.
-//! [`Neighbourhood::alltoallw`] exchanges once, with nothing made beforehand: the baseline that
+//! [`Neighbourhood::alltoallw`] exchanges once, without any preparation: the baseline that
 //! persistent requests have to beat.
 //!
 //! # Views
 //! A buffer lends its elements ([`Buffer::view`]): where it was made [in place](Buffer::in_place),
-//! the memory itself. Uses that would invalidate a reference at run time return
-//! [`PrdmaError::InUse`]; the types rule out the others. A view does not outlive its buffer:
+//! the memory itself. Uses that would invalidate a reference return [`PrdmaError::InUse`] at run
+//! time; the types rule out all others. A view does not outlive its buffer:
 //! ```compile_fail,E0597
 //! # use prdma_offload::Buffer;
 //! # fn program(fabric: &rdma_fabric::Fabric) {

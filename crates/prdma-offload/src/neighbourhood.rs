@@ -1,4 +1,4 @@
-//! A group whose members know their neighbours, and its persistent exchanges: the general one, and
+//! A group whose members know their neighbours, and its persistent exchanges: the general form, and
 //! those built on it.
 
 use crate::{
@@ -60,7 +60,7 @@ impl fmt::Debug for Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Gives each member of `group` the neighbours that it names. Collective.
+    /// Assigns each member of `group` the neighbours in its topology. Collective.
     ///
     /// # Errors
     /// As [`Group::memory`]; [`rdma_fabric::FabricError::NoSuchRank`] for an edge to a missing
@@ -88,7 +88,7 @@ impl Neighbourhood {
         &self.topology
     }
 
-    /// Makes a persistent exchange, in its general form: block `j` of `sends` goes along
+    /// Makes a persistent exchange, in its general form: block `j` of `sends` is sent along
     /// destination slot `j`, and the block received along source slot `i` is stored as block `i` of
     /// `receives` (`MPI_Neighbor_alltoallw_init`). Blocks of slots without a neighbour are ignored.
     ///
@@ -143,8 +143,8 @@ impl Neighbourhood {
     }
 
     /// Makes a persistent exchange in which the same `count` elements of the send buffer, starting
-    /// at `start`, go to every destination, and the block from slot `i` is stored from element `i *
-    /// count` on (`MPI_Neighbor_allgather_init`). Collective.
+    /// at `start`, are sent to every destination, and the block from slot `i` is stored from
+    /// element `i * count` on (`MPI_Neighbor_allgather_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -161,8 +161,8 @@ impl Neighbourhood {
     }
 
     /// Makes a persistent exchange in which the same elements (given by the first and their number)
-    /// go to every destination, and the block from each source slot is stored at the elements given
-    /// for it (`MPI_Neighbor_allgatherv_init`). Collective.
+    /// are sent to every destination, and the block from each source slot is stored at the elements
+    /// given for it (`MPI_Neighbor_allgatherv_init`). Collective.
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`].
@@ -179,7 +179,7 @@ impl Neighbourhood {
     }
 
     /// Makes an exchange, each side given by its memory and layouts. If these are invalid, all
-    /// members get an error. Collective.
+    /// members receive an error. Collective.
     fn exchange<'a>(
         &'a mut self,
         (send, sends): (&Memory, Result<Vec<Layout>, LayoutError>),

@@ -22,7 +22,7 @@ impl Nodes {
         Ok(Nodes::new((0..group.len()).map(node).collect::<Result<Vec<_>>>()?.into_iter()))
     }
 
-    /// Numbers nodes, given the name of each member's node.
+    /// Numbers the nodes, given an identifier of each member's node.
     pub(crate) fn new(names: impl Iterator<Item = usize>) -> Self {
         let (mut known, mut members): (BTreeMap<usize, usize>, Vec<Vec<usize>>) = Default::default();
         let number = |(member, name)| {

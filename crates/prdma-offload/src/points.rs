@@ -1,8 +1,8 @@
 //! Persistent point-to-point communication.
 //!
 //! Each edge is a separate request that is started and waited for by itself. The sender's data wait
-//! in a session queue; the receiver's READY leaves from a normal queue and, whether it is early or
-//! late, releases them there. Without queues, this is PRDMA by the CPU.
+//! in a session queue; the receiver's READY is sent from a normal queue and releases them, whether
+//! it is early or late. Without queues, this is PRDMA by the CPU.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.2
@@ -38,8 +38,8 @@ impl Point {
     }
 }
 
-/// The bytes of points that a protocol of the program moves: meanwhile they are in use, like those
-/// of an active [`Request`].
+/// The bytes of points that are transferred by a protocol of the program itself: while claimed,
+/// they are in use like those of an active [`Request`].
 #[derive(Debug)]
 pub struct Claims(ClaimSet);
 

@@ -27,7 +27,7 @@ pub(crate) struct TableHeader {
 /// records.
 const FRONT: usize = 16;
 
-/// A key that no region has.
+/// A key that does not belong to any region.
 pub(crate) const NOWHERE: u64 = u64::MAX;
 
 impl TableHeader {
@@ -35,7 +35,7 @@ impl TableHeader {
     pub(crate) const BYTES: usize = size_of::<TableHeader>();
 
     /// Registers `records` and returns a header with their location. The caller must keep the
-    /// region until no member reads it any more.
+    /// region until no member reads it any longer.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
         let elements = records.len() as u64;
         if size_of_val(records) == 0 {
@@ -71,7 +71,7 @@ impl TableHeader {
 /// lengths, and read different tables.
 ///
 /// `headers` has at least [`TableHeader::BYTES`] bytes at each member of `group`, which must not be
-/// used otherwise meanwhile. It can be reused at once.
+/// used otherwise during the call. It can be reused immediately afterwards.
 ///
 /// # Errors
 /// As [`Fabric::alloc`] here, and [`FabricError::NoSuchRegion`] at members that read from a member
@@ -158,8 +158,8 @@ async fn table<T: Pod + Unpin>(
         }
     };
     let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
-    // Resolved before memory is allocated for it: a damaged length is an error and allocates
-    // nothing.
+    // Resolved before memory is allocated for it, so that a damaged length is an error and does not
+    // cause an allocation.
     let span = fabric.remote_span::<T>(addr(start), elements)?;
     Ok((key, fabric.get(&span, vec![T::zeroed(); elements]).await?))
 }
@@ -186,7 +186,7 @@ mod tests {
         for round in 0..3 {
             let tables = publish(&mut group, &headers, &table(me, round), &asked).await?;
             assert_eq!(tables, asked.map(|member| table(member, round)), "round {round}");
-            // A call that reads no tables does not depend on other members' tables.
+            // A call that does not read tables does not depend on other members' tables.
             assert!(publish::<u64>(&mut group, &headers, &[], &[]).await?.is_empty());
         }
         Ok(())

@@ -13,7 +13,7 @@ use core::{
 };
 
 /// A posted operation. Await it, [`test`](Handle::test) it, or [`wait`](Handle::wait) for it; it
-/// yields the old value of an atomic, or gives back the buffer of a put or get.
+/// yields the previous value of an atomic, or returns the buffer of a put or get.
 ///
 /// *Complete* means that the source may be reused and the result has arrived. It does not mean that
 /// a put is visible at its target; [`crate::Fabric::flush`] waits for that. An atomic or a get is
@@ -23,10 +23,10 @@ use core::{
 /// discarded. A handle may be awaited from any task of its rank.
 #[must_use = "a handle reports completion; drop it only if completion does not matter"]
 pub struct Handle<T: 'static> {
-    /// The result, or the value that becomes it; `None` after it was taken.
+    /// The result, or the value from which it is derived; `None` after it was taken.
     value: Option<T>,
-    /// An operation that did not complete when posted. Dropped only by [`Handle::drop`], which the
-    /// short path sees through.
+    /// An operation that did not complete when posted. Dropped only by [`Handle::drop`], which is
+    /// inlined into the short path.
     in_flight: ManuallyDrop<Option<InFlight<T>>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ReturnedValue<T: 'static> {
 }
 
 impl<T> ReturnedValue<T> {
-    /// For an operation that gives its buffer back.
+    /// For an operation that returns its buffer.
     pub(crate) const UNCHANGED: &'static Self = &ReturnedValue { sink: |_| Sink::none(), patch: |_, _| () };
 }
 
@@ -96,7 +96,7 @@ impl<T: Unpin> Future for Handle<T> {
                 None => taken(),
             }
         }
-        // Matched and rebuilt, so that a result that is ready at once stays in registers.
+        // Matched and rebuilt, so that a result that is immediately ready stays in registers.
         match go_on(&mut self, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -115,8 +115,8 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Takes the result of an operation that is complete. Where [`crate::Caps::blocking_wait`]
-    /// allows it, blocks the calling thread until the operation is complete.
+    /// Takes the result of a completed operation. Where [`crate::Caps::blocking_wait`] allows it,
+    /// blocks the calling thread until the operation is complete.
     ///
     /// # Errors
     /// The error of the operation itself, and [`FabricError::Unsupported`] if the operation isn't

@@ -3,7 +3,7 @@
 use crate::LockedMemory;
 use std::sync::Arc;
 
-/// The later atomics that a put is ordered before *without* a flush.
+/// The later atomics before which a put is ordered *without* a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PutOrder {
     /// No atomics: flush first.
@@ -19,7 +19,7 @@ pub enum PutOrder {
 pub enum Atomics {
     /// None: every atomic is refused with [`crate::FabricError::NoAtomics`].
     None,
-    /// A service in software at the target, such as a lock service: slow, but as atomic as any
+    /// A service in software at the target, such as a lock service: slow, but atomic like any
     /// other.
     Software,
     /// The hardware: the target's network interface, or the processors where memory is mapped.
@@ -38,20 +38,20 @@ pub enum Multicasts {
     Hardware,
 }
 
-/// The way in which memory that a program already has is reached once it is
+/// How peers access memory that a program already had when it is
 /// [registered](crate::Fabric::register).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Existing {
     /// Not at all: registering is [`crate::FabricError::Unsupported`].
     None,
     /// Staged: its bytes are copied into memory of the fabric when it is registered, and back when
-    /// it is taken. It supports everything that allocated memory does.
+    /// it is taken. It supports everything that allocated memory supports.
     Staged,
     /// The operating system copies between the processes, one call for each put and get. Atomics
-    /// are [`crate::FabricError::NoAtomics`]; words are written and read whole only if the system's
-    /// copy does so.
+    /// are [`crate::FabricError::NoAtomics`]; words are written and read atomically only if the
+    /// system's copy does so.
     CrossCopy,
-    /// Peers reach the buffer itself, like any region.
+    /// Peers access the buffer itself, like any region.
     Direct,
 }
 
@@ -61,7 +61,7 @@ pub enum Existing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Caps {
-    /// The later atomics that a put is ordered before without a flush.
+    /// The later atomics before which a put is ordered without a flush.
     pub put_order: PutOrder,
     /// Whether two puts of one poster to one target become visible in the order posted *without* a
     /// flush between them: a rank that sees any byte of the later one sees all of the earlier one.
@@ -69,32 +69,32 @@ pub struct Caps {
     /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
     pub third_party_copy: bool,
     /// The agent that executes [`crate::Fabric::multicast`]. A protocol with an alternative can
-    /// choose by this.
+    /// base its choice on this.
     pub multicasts: Multicasts,
-    /// Whether own-memory [`crate::Fabric::store`] and [`crate::Fabric::load`], and puts, are
-    /// coherent with atomics on the same word. Where they are not, a store or put that falls
-    /// between an atomic's read and its write is lost.
+    /// Whether [`crate::Fabric::store`] and [`crate::Fabric::load`] of local memory, and puts, are
+    /// coherent with atomics on the same word. If they are not, a store or put that falls between
+    /// an atomic's read and its write is lost.
     pub coherent_atomics: bool,
-    /// The agent that executes atomics. A protocol with an alternative can choose by this.
+    /// The agent that executes atomics. A protocol with an alternative can base its choice on this.
     pub atomics: Atomics,
     /// Width of a notice's data in bits.
     pub notice_bits: u32,
     /// Whether session-mode queues exist in hardware.
     pub session_queues: bool,
     /// Whether the [barrier unit](crate::barrier), if there is one, is hardware: barriers and
-    /// reductions then need no CPU. A protocol with an alternative can choose by this.
+    /// reductions then need no CPU. A protocol with an alternative can base its choice on this.
     pub hardware_gates: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
     pub strong_progress: bool,
-    /// The best way in which memory that already exists can be registered;
-    /// [`crate::Registered::way`] returns the way of one registration.
+    /// The best method by which existing memory can be registered; [`crate::Registered::way`]
+    /// returns the method used for a registration.
     pub register_existing: Existing,
     /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
     pub locked_memory: LockedMemory,
     /// Whether a rank may have [helpers](crate::Fabric::helper).
     pub helpers: bool,
     /// Whether operations tend to complete when they are posted, so that a rank may execute several
-    /// while another one is being woken. A protocol that forwards data can choose by this.
+    /// while another one is being woken. A protocol that forwards data can base its choice on this.
     pub immediate: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
@@ -104,7 +104,7 @@ pub struct Caps {
 
 impl Caps {
     /// Returns the capabilities of the weakest provider: nothing is guaranteed beyond the contract.
-    /// That includes atomics, by software; a provider without atomics reports this.
+    /// The contract includes atomics in software; a provider without atomics reports this.
     pub const fn weakest() -> Self {
         Caps {
             put_order: PutOrder::None,
@@ -126,10 +126,10 @@ impl Caps {
         }
     }
 
-    /// Returns whether control queues carry out atomics. Where CPUs execute queues
-    /// ([`Caps::session_queues`] is false), and the network's own atomics are not coherent with a
-    /// CPU's, they refuse atomics as [`crate::FabricError::Unsupported`]: these would not be atomic
-    /// against the network's.
+    /// Returns whether control queues execute atomics. If CPUs execute the queues
+    /// ([`Caps::session_queues`] is false) and the network's own atomics are not coherent with
+    /// those of a CPU, they refuse atomics as [`crate::FabricError::Unsupported`], which would not
+    /// be atomic with respect to those of the network.
     pub const fn queue_atomics(&self) -> bool {
         match self.atomics {
             Atomics::None => false,

@@ -15,7 +15,7 @@ pub fn now<T: Future>(future: T) -> Option<T::Output> {
     }
 }
 
-/// Runs two futures together until both are done.
+/// Runs two futures concurrently until both are done.
 pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
     let (mut a, mut b) = (pin!(a), pin!(b));
     let (mut left, mut right) = (None, None);
@@ -36,7 +36,7 @@ pub async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
     (left.expect("polled to the end"), right.expect("polled to the end"))
 }
 
-/// Runs futures together until all are done; returns their outputs in the order given.
+/// Runs futures concurrently until all are done; returns their outputs in argument order.
 pub async fn join_all<T: Future>(futures: impl IntoIterator<Item = T>) -> Vec<T::Output> {
     let mut running: Vec<Option<Pin<Box<T>>>> = futures.into_iter().map(|f| Some(Box::pin(f))).collect();
     let mut done: Vec<Option<T::Output>> = running.iter().map(|_| None).collect();
@@ -75,8 +75,8 @@ pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Outp
     .await
 }
 
-/// Runs futures together until one is done and drops the others. In a tie the one given first takes
-/// precedence. Never completes if there are none.
+/// Runs futures concurrently until one is done and drops the others. In a tie the earliest argument
+/// takes precedence. Never completes if there are none.
 pub async fn race_all<T: Future>(futures: impl IntoIterator<Item = T>) -> T::Output {
     let mut running: Vec<Pin<Box<T>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|cx| {

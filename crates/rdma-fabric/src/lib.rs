@@ -1,27 +1,27 @@
-//! One-sided communication: the contract between protocols and the networks they run on.
+//! One-sided communication: the contract between protocols and the networks on which they run.
 //!
 //! The problem: protocols over remote memory access (locks, halo exchanges, matching areas) are
-//! written against one machine's interface, and can then be neither measured elsewhere nor checked.
-//! This crate is a small vocabulary in which they can be written *once*. A [`Fabric`] is the same
-//! type over real shared memory, a simulated network in virtual time and model checkers, all of
-//! which implement [`provider::Provider`]. So a protocol has no type parameter for its fabric and
-//! is compiled once.
+//! written against one machine's interface, and can then be neither measured on other machines nor
+//! checked. This crate is a small vocabulary in which they can be written *once*. A [`Fabric`] is
+//! the same type over real shared memory, a simulated network in virtual time and model checkers,
+//! all of which implement [`provider::Provider`]. So a protocol has no type parameter for its
+//! fabric and is compiled once.
 //!
 //! # The words
 //! * A [`Rank`] is a member of the job, a [`Node`] a machine, and a [`Group`] an ordered set of
 //!   ranks with barrier, broadcast and allgather.
 //! * Memory is [allocated](Fabric::alloc) from the fabric as a [`Region`]; peers address it by
 //!   ([`Rank`], [`RegionKey`], offset) and *resolve* that once into a [`RemoteWord`] or
-//!   [`RemoteSpan`]. Memory that a program already has is [registered](Fabric::register) by handing
-//!   it over to the fabric.
+//!   [`RemoteSpan`]. Memory that a program already has is [registered](Fabric::register) by moving
+//!   it into the fabric.
 //! * An [operation](Operation) is *posted* and yields a [handle](Handle); when the handle is done,
 //!   the operation is *complete*. A put is *visible* at its target after a [flush](Fabric::flush).
-//! * A [multicast](Fabric::multicast) is one put to several ranks, where a network has such a thing.
+//! * A [multicast](Fabric::multicast) is one put to several ranks, on networks that support it.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
 //! * A [provider] implements a fabric on a network. A wrapper that counts, delays or breaks
-//!   operations is a provider too: it is placed between and [forwards](forward) everything that it
-//!   does not change.
+//!   operations is a provider too: it is placed in between and [forwards](forward) everything that
+//!   it does not change.
 //! * A [`Program`] is the code that every rank runs. A provider's launcher starts it; this crate
 //!   has none.
 //! * A network interface can work without a CPU: a [control queue](control_queue) holds commands
@@ -31,10 +31,10 @@
 //!
 //! # Safety
 //! Everything is safe to call, except for the functions that create or use a [`Pact`] that allows
-//! references. Memory that others may write is never handed out as a slice: it is read and written
-//! by copying. References exist only to memory [without a key](Fabric::keyless), under a lock's
-//! guard. A peer that breaks the rules can only write wrong *values* into memory that was
-//! registered for it.
+//! references. Memory that others may write is never exposed as a slice: it is read and written by
+//! copying. References exist only to memory [without a key](Fabric::keyless), under a lock's guard.
+//! A peer that breaks the rules can only write wrong *values* into memory that was registered for
+//! it.
 //!
 //! # Reading order
 //! The core in an hour, about 3000 lines with their documentation:

@@ -1,4 +1,4 @@
-//! Operations as values, so that a refused operation can be given back.
+//! Operations as values, so that a refused operation can be returned.
 //!
 //! [`Fabric::try_post`] and [`Fabric::post`] take any [`Operation`]; the short methods of
 //! [`Fabric`] (`put`, `get`, `fetch_add`, …) post and wait in one step.
@@ -14,8 +14,8 @@ use crate::{
 use bytemuck::Pod;
 
 /// A source of a put: a `Vec<T>`, a `Box<[T]>`, an array (for short puts, which Tofu carries in the
-/// descriptor), or a [`LocalSpan`] of registered memory. The put owns it and gives it back when it
-/// is complete.
+/// descriptor), or a [`LocalSpan`] of registered memory. The put owns it and returns it on
+/// completion.
 ///
 /// A slice is not a source: a put may still read its source after the future that posted it was
 /// dropped. [`Fabric::put_slice`] and [`Fabric::try_put_slice`] take a slice, and may copy it.
@@ -110,20 +110,20 @@ pub trait Operation: Sized + Unpin {
     /// The output of the operation's handle.
     type Output: Unpin + 'static;
 
-    /// Posts the operation through `fabric`, or gives it back.
+    /// Posts the operation through `fabric`, or returns it.
     ///
     /// # Errors
     /// [`Refused::Full`] when there is no room now, [`Refused::Failed`] when the operation is
     /// impossible.
     fn start(self, fabric: &Fabric) -> Result<Handle<Self::Output>, Refused<Self>>;
 
-    /// Returns the rank whose notice queue the operation needs room in, if any.
+    /// Returns the rank in whose notice queue the operation needs room, if any.
     fn notifies(&self) -> Option<Rank> {
         None
     }
 }
 
-/// An operation that was not posted. Nothing is lost: it is given back to the caller.
+/// An operation that was not posted. Nothing is lost: it is returned to the caller.
 #[derive(Debug)]
 pub enum Refused<Op> {
     /// The queue, or the target's notice queue, has no room now. Post again later.
@@ -161,8 +161,8 @@ pub struct Put<'a, T: Pod, S> {
     pub notice: Option<u64>,
 }
 
-/// Notifies the target that a put has arrived; left after the data is visible there, if the poster
-/// asked for it.
+/// Notifies the target that a put has arrived; delivered after the data is visible there, if the
+/// poster requested it.
 ///
 /// The counterpart of Tofu's remote MRQ notice (`edata`), libfabric's remote CQ data and notified
 /// access.
@@ -218,7 +218,7 @@ impl<T: Pod, D: GetSink<T>> Operation for Get<'_, T, D> {
     }
 }
 
-/// Copies elements from any rank's memory to any rank's: see [`Fabric::copy`].
+/// Copies elements between the memory of any two ranks: see [`Fabric::copy`].
 #[derive(Debug)]
 pub struct Copy<'a, T: Pod> {
     /// Destination.
@@ -269,7 +269,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// A single block, as an ordinary operation has it.
+    /// A single block, as in an ordinary operation.
     pub const ONE: Blocks = Blocks { count: 1, stride: 0 };
 
     /// Returns the number of bytes from the first byte of the first block to the last byte of the

@@ -17,7 +17,7 @@ impl Rank {
         Rank(index)
     }
 
-    /// Returns the rank's number, to index arrays with.
+    /// Returns the rank's number, for indexing arrays.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -53,7 +53,7 @@ impl Node {
         Node(index)
     }
 
-    /// Returns the node's number, to index arrays with.
+    /// Returns the node's number, for indexing arrays.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -1,5 +1,5 @@
-//! Calls that mostly complete when they are first polled: for the protocols above, whose fast paths
-//! are compiled into their callers.
+//! Calls that usually complete when first polled: for the protocols built on this crate, whose fast
+//! paths are compiled into their callers.
 
 use crate::provider::Boxed;
 use core::{
@@ -10,7 +10,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// A call that mostly takes effect at once.
+/// A call that usually takes effect immediately.
 ///
 /// A trait instead of two closures, which the compiler may leave out of line: their results would
 /// then go through memory.
@@ -19,9 +19,9 @@ pub trait Call<'a>: Sized {
     type Out;
     /// The error of the call.
     type Error;
-    /// Executes the call at once; `None` if it can't be completed at once. The progress until then
-    /// is recorded in `self`, and [`Call::later`] continues from there. It has no errors: an error
-    /// in the return type would move the result out of registers.
+    /// Executes the call; `None` if it can't be completed immediately. The progress made is
+    /// recorded in `self`, and [`Call::later`] continues from there. It has no errors: an error in
+    /// the return type would move the result out of registers.
     fn now(&mut self) -> Option<Self::Out>;
     /// Executes the call, or the rest of it, or returns the error.
     fn later(self) -> Boxed<'a, Result<Self::Out, Self::Error>>;
@@ -70,7 +70,7 @@ impl<'a, C: Call<'a>> Future for Soon<'a, C> {
             Stage::Rest(rest) => rest,
             Stage::Over => again(),
         };
-        // Destructured and rebuilt, so that a result that is ready at once stays in registers.
+        // Destructured and rebuilt, so that a result that is immediately ready stays in registers.
         match poll_rest(rest, &mut self, cx) {
             Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),

@@ -26,7 +26,7 @@ impl Time {
         self.0
     }
 
-    /// Returns the seconds since the start, for people.
+    /// Returns the seconds since the start, for display.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-12
@@ -56,7 +56,7 @@ impl ops::Add<Duration> for Time {
 
 impl ops::Sub for Time {
     type Output = Duration;
-    /// Returns the distance, rounded down to nanoseconds; zero if `earlier` is later.
+    /// Returns the difference, rounded down to nanoseconds; zero if `earlier` is later.
     #[inline]
     #[allow(clippy::suspicious_arithmetic_impl)] // picoseconds to nanoseconds
     fn sub(self, earlier: Time) -> Duration {

@@ -1,4 +1,4 @@
-//! The integers that remote atomics work on.
+//! The integers on which remote atomics operate.
 
 use bytemuck::Pod;
 use core::fmt::Debug;
@@ -22,7 +22,7 @@ mod sealed {
 /// }
 /// ```
 ///
-/// Name the width where the word is resolved, or by the value:
+/// Specify the width where the word is resolved, or by the value:
 ///
 /// ```
 /// # use rdma_fabric::{Fabric, RemoteAddr, Result};
@@ -75,7 +75,7 @@ pub enum Amo<W> {
     CompareSwap {
         /// The value that the word must hold.
         expected: W,
-        /// The value to store if it does.
+        /// The value to store in that case.
         new: W,
     },
     /// Bitwise or.

@@ -49,7 +49,7 @@ fn refused(items: &str, why: &[&str]) {
     }
 }
 
-/// A word's width is never taken from a literal without a type.
+/// A word's width is never inferred from an untyped literal.
 #[test]
 fn words_have_a_width_that_somebody_named() {
     let why = ["`i32` is not a word", "a word is a `u32` or a `u64`", "`remote_word::<u64>(…)`", "`1u64`"];

@@ -16,7 +16,7 @@ pub enum Access {
 }
 
 /// Any lock that protects a window's memory. Two accesses exclude each other if one of them is
-/// exclusive to memory that the other accesses as well; a lock may exclude more than that.
+/// exclusive access to memory that the other also accesses; a lock may exclude more than that.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
 /// guarantees in the crate's documentation hold.
@@ -29,8 +29,8 @@ pub trait AccessLock: Lock {
     ///
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::Fabric`]; [`crate::LockError::Broken`]
-    /// if an earlier call failed half-way; and any other error that the lock's own method
-    /// documents.
+    /// if an earlier call failed half-way; and any other error documented for the lock's own
+    /// method.
     fn lock_before(&self, access: Access, deadline: Time) -> impl Future<Output = Result<Self::Guard<'_>>>;
 
     /// Takes the lock for `access`.

@@ -2,8 +2,8 @@
 //!
 //! An operation that was posted takes effect even if its future was dropped, and a node in a queue
 //! will be woken. So dropping a future undoes nothing: operations in flight are
-//! [detached](Fabric::detach), their results are processed in the background, and the work ends as
-//! soon as no other rank depends on it.
+//! [detached](Fabric::detach), their results are processed in the background, and the work ends
+//! once no other rank depends on it.
 
 use crate::{LockError, Result, error::Stopped};
 use core::{
@@ -20,7 +20,7 @@ pub(crate) trait HasFabric {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Notifies a part of a protocol that its future was dropped.
+/// Notifies a part of a protocol that its future has been dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 

@@ -18,9 +18,9 @@ pub enum LockError {
     /// state of the lock's words is unknown. Guards still held can be released.
     #[error("an earlier operation of this lock failed half-way: {0}")]
     Broken(Box<LockError>),
-    /// All queue nodes that a rank has for this lock are held by acquisitions that wait or were
-    /// given up: an acquisition that was given up keeps its node until the lock would have reached
-    /// it. Await or drop some, and try again when it has. No cleanup is needed.
+    /// All of the rank's queue nodes for this lock are held by acquisitions that wait or were
+    /// abandoned: an abandoned acquisition keeps its node until it would have been its turn. Await
+    /// or drop some of them, and retry later. No cleanup is needed.
     #[error(
         "all {nodes} queue nodes of {rank} are held by acquisitions that wait or were given up: await or drop some, and try \
          again when the lock has come to them"
@@ -33,7 +33,7 @@ pub enum LockError {
     },
     /// The number of guards, live or [forgotten](core::mem::forget), that hold the lock has reached
     /// the holder limit, which is far below an overflow of the count. No cleanup is needed.
-    /// Forgotten guards stay counted for ever.
+    /// Forgotten guards stay counted forever.
     #[error(
         "the lock is held {most} times already, guards that were forgotten included, and counts no more: release some"
     )]
@@ -41,7 +41,7 @@ pub enum LockError {
         /// The holder limit.
         most: u32,
     },
-    /// The job has more ranks than a queue-based lock can name in half a word.
+    /// The job has more ranks than a queue-based lock can encode in half a word.
     #[error("a lock with queues serves jobs of up to {most} ranks, not {ranks}")]
     TooManyRanks {
         /// The number of ranks of the job.
@@ -56,9 +56,9 @@ pub enum LockError {
         /// The number of attempts.
         attempts: u32,
     },
-    /// The data that the lock protects may be half-written: its writer died, panicked or is
-    /// suspected to have. The lock is not held. [`crate::locks::RecoverableLock::mend`] takes it
-    /// nevertheless; [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this state.
+    /// The data that the lock protects may be half-written: its writer died or panicked, or is
+    /// suspected of having died. The lock is not held. [`crate::locks::RecoverableLock::mend`]
+    /// takes it regardless; [`crate::locks::RecoverableWriteGuard::clear_torn`] ends this state.
     #[error(
         "what the lock protects may be torn: {by} died or panicked while it wrote, or is suspected of it; take the lock by \
          `mend`, repair what it protects, and say so by `clear_torn`"
@@ -67,7 +67,7 @@ pub enum LockError {
         /// The rank that was writing.
         by: Rank,
     },
-    /// More ranks have died, or in more epochs, than the lock can survive by its options
+    /// More ranks have died, or in more epochs, than the lock's options allow it to survive
     /// ([`crate::locks::Recovery`]).
     #[error("the lock was made to survive {deaths} deaths in {epochs} epochs, and that was not enough")]
     Unrecoverable {
@@ -76,8 +76,8 @@ pub enum LockError {
         /// The number of deaths that the lock can record.
         deaths: u32,
     },
-    /// The options of a lock exceed the limits, or give it no epoch ([`crate::locks::Recovery`]).
-    /// It was not created.
+    /// The options of a lock exceed the limits, or allow no epoch ([`crate::locks::Recovery`]). It
+    /// was not created.
     #[error("a lock can survive up to 4095 deaths, in 1 to 256 epochs; {deaths} in {epochs} were asked for")]
     RecoveryLimits {
         /// The requested number of epochs.
@@ -86,7 +86,7 @@ pub enum LockError {
         deaths: u32,
     },
     /// A rank panicked while it wrote the protected data; the lock was released.
-    /// [`crate::AcquireError::into_inner`] returns the guard nevertheless;
+    /// [`crate::AcquireError::into_inner`] returns the guard regardless;
     /// [`crate::LockedWriteGuard::clear_poison`] ends this state. See [`crate::PoisonError`].
     #[error(
         "{by} panicked while it wrote what the lock guards; take the guard all the same (`into_inner` of the error that \
@@ -96,7 +96,7 @@ pub enum LockError {
         /// The rank that panicked.
         by: Rank,
     },
-    /// A lock word holds a value that no rank following the protocol writes.
+    /// A lock word contains a value that no rank following the protocol writes.
     #[error(transparent)]
     Corrupt(Box<CorruptWord>),
 }

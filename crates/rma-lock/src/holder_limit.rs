@@ -1,12 +1,13 @@
 //! The number of holders that a lock counts in one word.
 //!
-//! A forgotten guard stays counted for ever, so safe code could drive an unlimited count past the
-//! end of its field, and the word would then show that no rank is inside. So each counted
-//! acquisition checks the bits from [`MAX_HOLDERS`] up in the word that it found: if one is set,
-//! the acquisition undoes itself, exactly as a holder leaves, and is [refused](refusal).
+//! A forgotten guard stays counted forever, so safe code could make an unlimited count overflow its
+//! field, and the word would then show that no rank is inside. So each counted acquisition checks
+//! the bits from [`MAX_HOLDERS`] up in the word that it found: if one is set, the acquisition
+//! undoes itself, exactly as a holder leaves, and is [refused](refusal).
 //!
 //! So only acquisitions between those two atomics are counted above [`MAX_HOLDERS`]. There is room
-//! for them: at least three quarters of the field. `docs/contract/soundness.md` has the arithmetic.
+//! for them: at least three quarters of the field. `docs/contract/soundness.md` contains the
+//! calculation.
 
 use crate::LockError;
 

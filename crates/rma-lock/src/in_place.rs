@@ -142,8 +142,8 @@ fn not_over(posting: Posting) -> NotOver {
 
 /// Executes an atomic that completes immediately.
 ///
-/// The out-of-line call gets a copy of `amo`: if the original's address were passed, the original
-/// would be kept in memory on the short path, too.
+/// The out-of-line call receives a copy of `amo`: if the original's address were passed, the
+/// original would be kept in memory even on the short path.
 #[inline(always)]
 pub(crate) fn atomic_now(fabric: &Fabric, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
     match fabric.atomic_now(word, amo) {

@@ -1,14 +1,14 @@
 //! Readers-writer locks on remote atomics, and windows with the epochs of MPI-3 on top of them.
 //!
 //! The problem: many ranks want to enter a shared or exclusive section whose lock words are in one
-//! rank's memory, without involving that rank's CPU. A reader should pay one remote atomic to enter
-//! and one to leave; a rank that has to wait must wait on *its own* memory or sleep, never spin on
-//! the lock.
+//! rank's memory, without involving that rank's CPU. A reader should need one remote atomic to
+//! enter and one to leave; a rank that has to wait must wait on *its own* memory or sleep, never
+//! spin on the lock.
 //!
 //! Most programs need [`RwLock`]. Its [`Policy`] decides which rank enters first, whether the lock
-//! takes nodes into account, and whether it survives the deaths of ranks. The locks that it is
-//! built from, and others, are in [`locks`] under their names in the literature; [`RmaLock`] is
-//! their common interface.
+//! takes nodes into account, and whether it survives the deaths of ranks. The locks on which it is
+//! built, and others, are in [`locks`] under their names in the literature; [`RmaLock`] is their
+//! common interface.
 //!
 //! ```
 //! use rma_lock::RwLock;

@@ -10,7 +10,7 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     type Options: Clone + fmt::Debug + Default;
     /// The lock's name in tables.
     const NAME: &'static str;
-    /// The order in which ranks that want the lock take it.
+    /// The order in which ranks acquire the lock.
     const FAIRNESS: Fairness;
     /// The number of 8-byte words at the home.
     const HOME_WORDS: usize;
@@ -18,8 +18,8 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     /// Returns the number of bytes that the lock needs at each of `members` ranks.
     fn bytes(options: &Self::Options, members: usize) -> usize;
 
-    /// Makes a lock homed at `home`, in [`Lock::bytes`] of zeroed memory that all its ranks have
-    /// and use for nothing else. All of them call this, with the same home and options.
+    /// Makes a lock homed at `home`, in [`Lock::bytes`] bytes of zeroed memory that all its ranks
+    /// share and do not use otherwise. All of them call this, with the same home and options.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::NotInGroup`], [`rdma_fabric::FabricError::NoSuchRank`] for the
@@ -68,7 +68,7 @@ pub trait Lock: Clone + fmt::Debug + 'static {
     fn fabric(&self) -> &Fabric;
 }
 
-/// Any readers-writer lock in a rank's memory, for programs and tests that work with all of them.
+/// Any readers-writer lock in a rank's memory, for programs and tests that are generic over locks.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
 /// guarantees in the crate's documentation hold for all: exclusion, visibility of a holder's puts
@@ -105,7 +105,7 @@ pub trait RmaLock: Lock {
     /// # Errors
     /// [`crate::LockError::TimedOut`]; [`crate::LockError::TooManyHolders`];
     /// [`crate::LockError::Fabric`]; [`crate::LockError::Broken`] if an earlier call failed
-    /// half-way; and any other error that the lock's type documents.
+    /// half-way; and any other error documented for the lock's type.
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>>;
 
     /// Takes the lock shared.
@@ -210,7 +210,7 @@ pub trait AnonymousShared: RmaLock + Send + Sync {
     #[doc(hidden)]
     fn try_hold(&self, ours: OfThisCrate) -> Boxed<'_, Result<bool>>;
 
-    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank. That
+    /// Ends a [hold](AnonymousShared::hold) of any rank, once, by a release of this rank. This
     /// flushes only this rank's puts, so other ranks' puts must already be visible. If the future
     /// is dropped, the rest is done in the background.
     #[doc(hidden)]
@@ -243,7 +243,7 @@ pub trait KeptExclusive: RmaLock + Send + Sync {
     fn end_kept(&self, kept: u64, ours: OfThisCrate) -> Boxed<'_, Result<()>>;
 }
 
-/// The order in which ranks that want a lock take it.
+/// The order in which ranks acquire a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
@@ -259,8 +259,8 @@ pub enum Fairness {
     /// inside enter when it leaves, before the next one; writers do not wait for readers that
     /// arrive after them, and enter in the order of the lock that excludes them from each other.
     Alternating,
-    /// Any rank that finds the lock free enters, however long others have waited; any rank can
-    /// starve.
+    /// Any rank that finds the lock free enters, no matter how long others have waited; Any rank
+    /// can starve.
     Barging,
 }
 

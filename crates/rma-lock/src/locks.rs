@@ -7,14 +7,14 @@
 //!   running writers to barge while others wait; [`WritersFirstLock`] prefers writers, and
 //!   [`FairLock`] admits all ranks in order of arrival.
 //! * [`BackOffLock`] and [`WindowLock`], those of foMPI, have no queue: a rank that finds them
-//!   taken sleeps and tries again. They cost less when free, and no rank has to run for another to
-//!   make progress.
+//!   taken sleeps and tries again. They cost less when free, and no rank has to be running for
+//!   another to make progress.
 //! * [`Aggregated`], [`IndicatorLock`], [`PerRankLock`] and [`EachLock`] are composed of these and
 //!   take into account which ranks share a node (`docs/systems/locks.md`).
 //! * [`RecoverableLock`] continues after members have died (`docs/systems/recovery.md`).
 //!
 //! [`LockKind`] lists them; [`crate::with_lock!`] runs code for the type of a kind, and a
-//! [`crate::RwLock`] made with a kind selects the lock at run time. `docs/systems/locks.md`
+//! [`crate::RwLock`] created with a kind selects the lock at run time. `docs/systems/locks.md`
 //! recommends locks for each purpose.
 
 pub use crate::{

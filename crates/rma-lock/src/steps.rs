@@ -53,7 +53,7 @@ pub enum Op {
     /// [`Op::Retire`] of this rank's node, which is then free to be taken again.
     GiveBack(NodeId),
     /// Waiting until this rank's node is woken. Returns the kind of wake-up ([`Wait`]); 0 if the
-    /// wait was given up.
+    /// wait was abandoned.
     Wait(NodeId),
 }
 
@@ -83,7 +83,7 @@ pub enum End {
     Out,
     /// A try would have had to wait.
     NotNow,
-    /// The acquisition was given up; no cleanup is needed.
+    /// The acquisition was abandoned; no cleanup is needed.
     GaveUp(Reason),
     /// An operation failed between two steps.
     Broken,
@@ -92,7 +92,7 @@ pub enum End {
 /// The reason why an acquisition was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// The wait that ended determines the reason.
+    /// The reason is determined by the wait that ended.
     Told,
     /// Its future was dropped.
     Dropped,
@@ -107,9 +107,9 @@ pub enum Reason {
 pub enum Node {
     /// It stays in use: by the holder, or in a queue from which no rank takes it.
     Kept,
-    /// It is given back unchanged: no other rank has known it.
+    /// It is released unchanged: no other rank has known it.
     Fresh,
-    /// It is given back, and its words show whether it has left its queue.
+    /// It is released, and its words show whether it has left its queue.
     Worn,
 }
 

@@ -19,7 +19,7 @@ pub fn ends_in_words(ways: &[impl AsRef<str>], first: Option<usize>) -> Vec<Stri
     groups.into_iter().map(|(way, ranks)| format!("{}: {way}", in_words(ranks))).collect()
 }
 
-/// Names ranks: `rank 3`, `ranks 0, 2 to 5 and 7`.
+/// Lists ranks: `rank 3`, `ranks 0, 2 to 5 and 7`.
 fn in_words(mut ranks: Vec<usize>) -> String {
     ranks.sort_unstable();
     let mut runs: Vec<(usize, usize)> = Vec::new();

@@ -4,8 +4,8 @@ use crate::JobError;
 use rdma_fabric::{FabricError, Rank};
 use std::error::Error;
 
-/// The error of a rank that was lost because a [helper](rdma_fabric::Fabric::helper) of it returned
-/// one: its [`RankFailed`](crate::JobError::RankFailed) holds this.
+/// The error of a rank that was lost because one of its [helpers](rdma_fabric::Fabric::helper)
+/// returned an error: its [`RankFailed`](crate::JobError::RankFailed) holds this.
 #[derive(Debug, thiserror::Error)]
 #[error("its helper `{name}` failed: {error}")]
 pub struct HelperFailed {

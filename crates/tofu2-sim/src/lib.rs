@@ -1,11 +1,11 @@
 //! Two providers that behave like the Tofu2 network interface.
 //!
-//! * [`shm`]: wall clock. Ranks are threads or processes that share memory-mapped segments; an
-//!   operation is executed at once by the CPU that posts it.
+//! * [`shm`]: wall-clock time. Ranks are threads or processes that share memory-mapped segments; an
+//!   operation is executed immediately by the CPU that posts it.
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a
 //!   timing model of the machine.
 
-// docs.rs shows which items need which feature.
+// Lets docs.rs show which items need which feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod available;

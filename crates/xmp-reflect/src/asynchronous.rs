@@ -1,4 +1,5 @@
-//! The table of asynchronous communications: those in progress, by the ids that the program gave.
+//! The table of asynchronous communications: those in progress, by the ids that the program
+//! assigned.
 //!
 //! An id is a number of the program's choice. Several communications may share one; waiting for an
 //! id waits for all of them, and unused ids are ignored (XcalableMP 1.4, `wait_async`).
@@ -12,8 +13,8 @@ use core::{fmt, future::Future, pin::Pin};
 use rdma_fabric::join;
 use std::sync::Arc;
 
-/// A communication of another kind than a reflect, to be waited for under an id: a persistent
-/// collective that was started, or a copy.
+/// A communication other than a reflect, to be waited for under an id: a persistent collective that
+/// was started, or a copy.
 pub trait Pending: Send {
     /// Waits for its end. May be dropped and called again.
     fn wait(&mut self) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>>;
@@ -90,7 +91,7 @@ impl Entry {
 }
 
 impl Drop for Entry {
-    /// Gives a schedule back to its array, in any state.
+    /// Returns a schedule to its array, in any state.
     fn drop(&mut self) {
         if let Work::Reflect(schedule, kept, at) = &mut self.work
             && let Some(schedule) = schedule.take()
@@ -101,7 +102,7 @@ impl Drop for Entry {
 }
 
 impl NodeSet {
-    /// Waits for all communications that have one of these ids (`wait_async`). Ids that none has are
+    /// Waits for all communications that have one of these ids (`wait_async`). Unused ids are
     /// ignored. May be dropped and called again.
     ///
     /// # Errors
@@ -143,7 +144,7 @@ impl NodeSet {
         first.map(|()| complete)
     }
 
-    /// Leaves a communication to the table, under an id: it is waited for together with reflects.
+    /// Adds a communication to the table, under an id: it is waited for together with reflects.
     pub fn pend(&mut self, id: u64, communication: impl Pending + 'static) {
         self.table.0.push(Entry { id, work: Work::Other(Box::new(communication)) });
     }

@@ -12,8 +12,8 @@ pub enum XmpError {
     /// The fabric failed underneath.
     #[error("{0}")]
     Fabric(#[from] FabricError),
-    /// An exchange failed, or cells are in use. A lost node is
-    /// [`FabricError::PeerLost`] in it.
+    /// An exchange failed, or cells are in use. It contains [`FabricError::PeerLost`] if a node was
+    /// lost.
     #[error("{0}")]
     Exchange(#[source] PrdmaError),
     /// A window failed.
@@ -33,7 +33,7 @@ pub enum XmpError {
         /// Ranks of the group.
         ranks: usize,
     },
-    /// An array is mapped onto other nodes than those that execute the call.
+    /// An array is mapped onto nodes other than those that execute the call.
     #[error("the array is mapped onto {array}, but {executing} executes the call")]
     OtherNodes {
         /// The node set of the array's mapping.
@@ -94,7 +94,8 @@ pub enum XmpError {
 pub type Result<T, E = XmpError> = core::result::Result<T, E>;
 
 impl XmpError {
-    /// Returns the rank that is gone according to this error, as [`FabricError::gone`] does.
+    /// Returns the rank that was lost or has left according to this error, as [`FabricError::gone`]
+    /// does.
     pub fn gone(&self) -> Option<Rank> {
         match self {
             XmpError::Fabric(error) => PrdmaError::from(error.clone()).gone(),

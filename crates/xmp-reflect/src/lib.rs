@@ -1,9 +1,9 @@
 //! Distributed arrays with shadows, and a reflect that needs no barrier.
 //!
-//! The words are XcalableMP's: a [`Template`] is distributed over [`Nodes`], an array is aligned
+//! The terms are XcalableMP's: a [`Template`] is distributed over [`Nodes`], an array is aligned
 //! with it, and its block at each node has a [`Shadow`] around it, copies of elements that other
-//! nodes own. The result is a [`Mapping`]; a [`NodeSet`] makes an [`Array`] of it, and updates the
-//! shadows by a *reflect*.
+//! nodes own. The result is a [`Mapping`]; a [`NodeSet`] creates an [`Array`] from it, and updates
+//! the shadows by a *reflect*.
 //!
 //! ```
 //! use rdma_fabric::{Fabric, Group, ProgramResult};

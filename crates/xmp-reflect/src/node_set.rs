@@ -8,8 +8,8 @@ use std::hash::DefaultHasher;
 /// The executing node set: a group of ranks, arranged as [`Nodes`]. Node `k` is member `k` of the
 /// group.
 ///
-/// Arrays are made by it, and calls that all nodes make together go through it. Calls are *global*:
-/// all nodes make the same ones, in the same order, with equal arguments.
+/// It creates arrays, and provides the calls that all nodes make together. These are *global*: all
+/// nodes make the same ones, in the same order, with equal arguments.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -47,8 +47,8 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// Arranges a group of ranks. The transport of reflects without an explicit one is that of the
-    /// variable [`Transport::VARIABLE`], if it is set, and [`Transport::Auto`] otherwise.
+    /// Arranges a group of ranks. Reflects without an explicit transport use that of the variable
+    /// [`Transport::VARIABLE`], if it is set, and [`Transport::Auto`] otherwise.
     ///
     /// # Errors
     /// [`XmpError::NodeSet`] if there are not as many nodes as ranks, [`XmpError::NoTransport`].
@@ -93,17 +93,17 @@ impl NodeSet {
         Ok(self.group.barrier().await?)
     }
 
-    /// Makes an array, zeroed, with this node's part of it. Local.
+    /// Creates a zeroed array, with this node's part of it. Local.
     ///
     /// # Errors
-    /// [`XmpError::OtherNodes`] if the mapping has another node set; as
+    /// [`XmpError::OtherNodes`] if the mapping has another node set; the errors of
     /// [`Fabric::alloc`].
     pub fn array<T: Element>(&self, mapping: &Mapping) -> Result<Array<T>> {
         self.array_through(self.fabric(), mapping)
     }
 
-    /// Makes an array like [`NodeSet::array`], with memory that is allocated through another handle
-    /// of this rank: one that a layer observes, for instance, or one that none does.
+    /// Creates an array like [`NodeSet::array`], with memory that is allocated through another
+    /// handle of this rank, for instance one with an observing layer, or one without.
     ///
     /// # Errors
     /// As [`NodeSet::array`].
@@ -128,7 +128,7 @@ impl NodeSet {
     /// Collective.
     ///
     /// # Errors
-    /// The error of this node; [`XmpError::ElsewhereFailed`] where only another one has one;
+    /// The error of this node; [`XmpError::ElsewhereFailed`] if only another node has one;
     /// [`XmpError::Disagreement`].
     pub(crate) async fn agree<T>(&mut self, what: &'static str, arguments: impl Hash, mine: Result<T>) -> Result<T> {
         let mut hasher = DefaultHasher::new();

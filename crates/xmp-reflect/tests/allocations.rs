@@ -1,5 +1,5 @@
-//! An unchanged schedule allocates nothing. A program of its own, because counting needs an
-//! allocator that touches every page.
+//! An unchanged schedule allocates nothing. This is a separate program, because counting needs a
+//! global allocator that affects the whole program.
 
 use checks::jobs::threads;
 use rdma_fabric::{Fabric, Group, ProgramResult, join};
@@ -34,7 +34,7 @@ async fn program(fabric: Fabric) -> ProgramResult<Vec<u64>> {
 #[test]
 fn an_unchanged_schedule_allocates_nothing() {
     let [first, second, third] = threads(1).run(&program).unwrap()[0][..] else { panic!("three counts") };
-    // The first call of `reflect` makes a schedule, and the first put caches its destination.
+    // The first call of `reflect` creates a schedule, and the first put caches its destination.
     assert!(first > 0, "counting works");
     assert_eq!((second, third), (0, 0));
 }

@@ -1,5 +1,5 @@
-//! Counts the bytes that Rust code has allocated and not freed: this project's, and not libfabric's,
-//! which has `malloc` of its own.
+//! Counts the bytes that Rust code has allocated and not freed: this project's, but not
+//! libfabric's, which calls `malloc` directly.
 //!
 //! Invariant: each call is passed to the system's allocator with the caller's own arguments.
 #![allow(unsafe_code)]

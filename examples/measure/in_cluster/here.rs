@@ -1,5 +1,5 @@
-//! Operations within a node, measured in turns: another process requests one after the other, from this job and from
-//! the job that it is compared with.
+//! Operations within a node, measured in turns: another process requests one after another,
+//! alternately from this job and from the one to which it is compared.
 
 use crate::{FIRST, SECOND};
 use core::hint::black_box;
@@ -15,7 +15,7 @@ use std::{
 const END: u64 = 0;
 const NOTHING: u64 = u64::MAX;
 
-/// Plays the scene. Ranks other than the first two wait in a barrier.
+/// Runs the scene. Ranks other than the first two wait in a barrier.
 pub(crate) async fn play(fabric: &Fabric, socket: &str) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(4096).await?;

@@ -6,9 +6,9 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Rounds between threads: a missing barrier fails in about every second run.
+/// Rounds between threads: a missing barrier makes about every second run fail.
 const ROUNDS: usize = 10;
-/// Seeds in virtual time, each another order of simultaneous events.
+/// Seeds in virtual time, each for a different order of simultaneous events.
 const SEEDS: u64 = 5;
 
 /// Runs `program` with `ranks` ranks, repeatedly: as threads that share memory, and in virtual time.

@@ -1,4 +1,4 @@
-//! A job to run under every delivery order, or under random ones, and the result it must have.
+//! A job to run under every delivery order, or under random ones, and its expected result.
 
 use explore::{CounterExample, Explorer, Progress, Report, Sample};
 use fabric_conformance::watchdog::watch;
@@ -23,22 +23,22 @@ pub enum Size {
 /// The result that an [`Exploration`] must have.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected {
-    /// Every state is reached, and nothing is wrong.
+    /// Every state is reached, and no violation is found.
     Exhausted {
         /// The minimum number of states, about half of the recorded number: fewer would mean that
         /// part of the job is no longer explored.
         at_least: u64,
     },
-    /// Something wrong is found, and its schedule can be replayed.
+    /// A violation is found, and its schedule can be replayed.
     Violated {
         /// A part of the finding's description.
         saying: &'static str,
         /// The number of states within which it must be found.
         within: u64,
     },
-    /// Nothing is wrong in random runs.
+    /// No random run fails.
     Sampled {
-        /// The number of runs; `cargo test` makes a tenth of them.
+        /// The number of runs; `cargo test` executes a tenth of them.
         runs: u64,
     },
     /// At least one random run fails.
@@ -74,8 +74,8 @@ impl fmt::Debug for Exploration {
 }
 
 impl Exploration {
-    /// Describes a job of [`Size::Test`], explored as `explorer` says. If it is explored at random,
-    /// its name states this.
+    /// Describes a job of [`Size::Test`], explored as `explorer` specifies. If it is explored at
+    /// random, its name states this.
     pub fn new(
         name: impl Into<String>,
         expected: Expected,
@@ -94,8 +94,9 @@ impl Exploration {
         Exploration { size, ..self }
     }
 
-    /// Returns the same job over a provider that lets a rank's atomics on its own memory be its
-    /// CPU's, though those are not atomic against the network's: something must go wrong.
+    /// Returns the same job over a provider that executes a rank's atomics on its own memory with
+    /// the CPU, although these are not atomic with respect to the network's: a violation must be
+    /// found.
     #[must_use]
     pub fn with_own_atomics_by_cpu(&self) -> Self {
         let explorer = self.explorer.clone();
@@ -108,7 +109,8 @@ impl Exploration {
         }
     }
 
-    /// Returns whether the job's explorer promises that atomics are atomic against puts and stores.
+    /// Returns whether the job's explorer guarantees that atomics are atomic with respect to puts
+    /// and stores.
     pub fn promises_coherence(&self) -> bool {
         (self.explorer)().promises_coherence()
     }
@@ -128,7 +130,7 @@ impl Exploration {
         self.size == Size::Test
     }
 
-    /// Returns the result it must have.
+    /// Returns the expected result.
     pub fn expected(&self) -> Expected {
         self.expected
     }

@@ -1,5 +1,5 @@
-//! The jobs of tests, each under the [watchdog](crate::watchdog): their ranks are threads, or
-//! simulated. [`crate::killed`] starts those whose ranks are processes.
+//! The jobs of tests, each monitored by the [watchdog](crate::watchdog): their ranks are threads,
+//! or simulated. [`crate::killed`] starts those whose ranks are processes.
 
 use fabric_conformance::watchdog::watch_test;
 use tofu2_sim::{

@@ -21,9 +21,9 @@ use tofu2_sim::{
 
 /// The test that is executed for each rank.
 pub const IS_A_RANK: &str = "job::is_a_rank";
-/// The variable with `<directory> <words …>` for ranks.
+/// The environment variable that passes `<directory> <words …>` to the ranks.
 const ASKED: &str = "KILLED_JOB";
-/// The file for notes of ranks beside their outcomes.
+/// The file for notes of ranks, in addition to their outcomes.
 const NOTES: &str = "notes";
 
 /// The outcome of a rank.
@@ -42,7 +42,7 @@ pub enum Outcome {
 pub struct Report {
     /// By rank.
     pub outcomes: Vec<Outcome>,
-    /// The lines that ranks have noted ([`Asked::play`]).
+    /// The lines that ranks have recorded ([`Asked::play`]).
     pub notes: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ impl Asked {
         &self.words
     }
 
-    /// Runs the rank, notes the line that `notes` then returns, writes the outcome, and exits.
+    /// Runs the rank, records the line that `notes` then returns, writes the outcome, and exits.
     ///
     /// # Panics
     /// If nothing can be written.

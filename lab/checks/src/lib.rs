@@ -1,5 +1,5 @@
 //! The programs that the checkers run over [`rdma_fabric::Fabric`], the cases in which they run,
-//! and the mistakes that a check must find.
+//! and the mutants that a check must detect.
 //!
 //! The explorer, loom, the twin and `cargo xtask` share one program for each check. They depend on
 //! this crate, so no program is compiled twice or included by a path into another crate's tests.

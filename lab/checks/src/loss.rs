@@ -1,4 +1,5 @@
-//! A rank that may die at any moment of an exploration: a call of another may fail that names it.
+//! A rank that may die at any moment of an exploration: another rank's call may fail with an error
+//! that names it.
 
 use explore::{Explorer, Probe};
 use rdma_fabric::{FabricError, ProgramResult, Rank};
@@ -16,8 +17,8 @@ pub(crate) fn mortal<'a>(explorer: Explorer<'a>, rank: Option<u32>) -> Explorer<
         .possible("somebody gets its loss", |view| view.fact(NAMED) > 0)
 }
 
-/// Turns an error that names the rank that may die into a good end, and counts it. The protocol's
-/// own errors are of type `E`.
+/// Turns an error that names the rank that may die into success, and counts it. The protocol's own
+/// errors are of type `E`.
 pub(crate) fn told<E>(probe: &Probe, ended: ProgramResult<()>, mortal: Option<u32>) -> ProgramResult<()>
 where
     E: Error + From<FabricError> + PartialEq + 'static,

@@ -42,7 +42,7 @@ pub struct Config {
     /// The mutation "relaxed": accesses for which this returns true have relaxed memory order.
     pub relaxed: fn(Access) -> bool,
     /// Whether the result of an operation takes one additional poll, so that its future may be
-    /// dropped before it has the result.
+    /// dropped before the result is available.
     pub late_results: bool,
     /// Whether all ranks are on one node.
     pub together: bool,

@@ -145,8 +145,9 @@ impl Job {
         !self.states()[me.task].data_in_flight
     }
 
-    /// Prepares an atomic of this rank on a word of `target`. Returns its memory order and, if the
-    /// atomic carries unflushed data, the number of data writes that become visible before it.
+    /// Prepares an atomic of this rank on a word of `target`. Returns its memory order and, if
+    /// unflushed data becomes visible with the atomic, the number of data writes that become
+    /// visible before it.
     pub(crate) fn atomic(&self, me: Actor, target: Rank) -> (Ordering, Option<u64>) {
         let order = self.config.caps.put_order;
         if order > PutOrder::None {

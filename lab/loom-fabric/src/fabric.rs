@@ -86,7 +86,7 @@ impl Provider for Modelled {
             return self.copy_out(from, into);
         }
         let (cell, addr) = (self.cell(from)?, from.addr());
-        // Acquire: pairs with the release of puts, atomics and own stores.
+        // Acquire: pairs with the release of puts, atomics and local stores.
         let bits = if waiting {
             self.job().cells.newest(self.me(), cell, self.order(Access::Wait(addr), Acquire))
         } else {
@@ -175,7 +175,7 @@ impl Provider for Modelled {
     }
 }
 
-/// Any set of ranks is reachable; the members are served one after the other.
+/// Any set of ranks is reachable; the members are served one after another.
 impl Multicast for Modelled {
     fn reaches(&self, _: &[Rank]) -> Result<()> {
         Ok(())
@@ -213,7 +213,7 @@ impl Seat {
         Seat { job, me, under_way: InFlightTable::default() }
     }
 
-    /// Returns the handle of the rank that `fabric` belongs to.
+    /// Returns the handle of the rank to which `fabric` belongs.
     ///
     /// # Panics
     /// If `fabric` was not passed to a program by a job under loom.

@@ -47,7 +47,7 @@ pub(crate) struct TaskState {
     pub(crate) thread: Option<Thread>,
     /// Whether this is a program that has returned.
     pub(crate) over: bool,
-    /// The cells that it waits on; the counters of its rank appear as [`DELIVERED`] and [`CLOCK`].
+    /// The cells on which it waits; the counters of its rank appear as [`DELIVERED`] and [`CLOCK`].
     waits: Vec<usize>,
     /// Puts not yet delivered, in posting order.
     pub(crate) pending: VecDeque<Posted>,
@@ -78,9 +78,9 @@ impl TaskState {
     }
 }
 
-/// Represents the `delivered` counter among the cells that a task waits on.
+/// Represents the `delivered` counter among the cells on which a task waits.
 pub(crate) const DELIVERED: usize = usize::MAX;
-/// Represents the clock among the cells that a task waits on.
+/// Represents the clock among the cells on which a task waits.
 const CLOCK: usize = usize::MAX - 1;
 
 /// A job, shared by all its ranks. Loom tracks the cells and the counters; the other fields change

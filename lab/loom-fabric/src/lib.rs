@@ -5,8 +5,8 @@
 //!
 //! * *Operations on each word occur in execution order.* An atomic is one read-modify-write of the
 //!   target's cell, executed when it is posted. A get or a wait reads the newest value, by a
-//!   compare-and-swap that changes nothing. A `store` to own memory is a swap. Only a `load` of own
-//!   memory may return a stale value, as loom allows.
+//!   compare-and-swap that changes nothing. A `store` to local memory is a swap. Only a `load` of
+//!   local memory may return a stale value, as loom allows.
 //! * *Data* is plain memory: cells of a [watched](Seat::watched) region are not atomic. Loom
 //!   reports any two accesses, at least one of them a write, that are not ordered by release and
 //!   acquire, regardless of whether the program, a put or a network interface makes them.
@@ -25,7 +25,7 @@
 //! * *Waiting* registers the waiter and checks the condition in one step, so that no wake-up can be
 //!   lost, and never spins. Loom reports a wait that is never woken as a deadlock. Parking adds a
 //!   happens-before edge, so missing edges are found on the paths that do not park.
-//! * *Helpers* are threads, too, if [`Config::caps`] includes them; helpers that the set-up starts
+//! * **Helpers* are also threads, if [`Config::caps`] includes them; helpers that the set-up starts
 //!   begin with the model. Loom supports at most five threads, so helpers cannot be combined with
 //!   network-interface threads.
 //! * *Time* changes only when a test advances a rank's clock.

@@ -78,7 +78,7 @@ impl Regions {
         self.watching = watching;
     }
 
-    /// Closes allocation: no region can be made afterwards.
+    /// Closes allocation: no region can be created afterwards.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }

@@ -1,4 +1,4 @@
-//! Features that are not modelled are refused by name.
+//! Uses of features that are not modelled are refused, with errors that name the feature.
 
 use crate::{Config, Delivery, check, run};
 use rdma_fabric::{Fabric, FabricError, Group, barrier::ColourBarrier};
@@ -22,7 +22,7 @@ fn helpers_are_refused_by_name() {
 fn hardware_barriers_are_refused_by_name() {
     check(Some(1), 1, move || {
         let mut config = Config::new(1, Delivery::AtPost);
-        // The control block of a group needs this number of cells.
+        // The control block of a group needs this many cells.
         config.cells_per_rank = 512;
         run(config, |fabric: Fabric| async move {
             assert_eq!(fabric.barrier_colours(), 0);

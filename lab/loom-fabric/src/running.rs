@@ -96,8 +96,8 @@ where
 
 /// Runs `program` as every rank after a set-up that is not part of the model: one thread runs
 /// `set_up` for all ranks, and every rank sees its effects when `program` begins. Regions can only
-/// be made during set-up, and the set-up's result must keep alive those that the program accesses.
-/// Call this inside a loom model.
+/// be created during set-up, and the set-up's result must keep alive those that the program
+/// accesses. Call this inside a loom model.
 ///
 /// Rank 0 also has its own thread; the calling thread waits.
 ///

@@ -1,6 +1,6 @@
 //! The predictions of a trivial model.
 //!
-//! A prediction proves something only where a model without any mechanism would miss the bound. The
+//! A prediction proves something only if a model without any mechanism would miss the bound. The
 //! *null model* of a figure is the most generous of such models: the service time of the
 //! calibration point times the number of ranks (a straight line through the origin), a queue that
 //! serves in order of arrival, or the sum of printed parts. A prediction is *informative* only if

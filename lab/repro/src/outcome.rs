@@ -42,7 +42,7 @@ pub struct Row {
     /// Contradictions and cautions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remark: String,
-    /// The cost of the run, where that is part of the statement.
+    /// The cost of the run, if that is part of the statement.
     #[serde(flatten)]
     pub cost: Option<Cost>,
 }
@@ -168,7 +168,7 @@ pub struct Tally {
     pub given_back: usize,
     /// Asserted facts.
     pub asserted: usize,
-    /// Own values.
+    /// Figures of which the simulation reports its own value.
     pub own: usize,
     /// Figures without a simulation.
     pub not_simulated: usize,

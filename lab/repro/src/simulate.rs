@@ -77,7 +77,6 @@ pub(crate) struct Simulated<Out> {
     pub(crate) timeline: Option<Timeline>,
 }
 
-/// Runs `program` with `setting`.
 pub(crate) fn simulate<P: Program>(
     label: String,
     setting: &Setting,
@@ -196,16 +195,16 @@ pub(crate) fn cpu_seconds() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
-/// Returns the time since the first call, in seconds, where CPU time is not available in a portable
-/// way.
+/// Returns the time since the first call, in seconds, for systems on which CPU time is not
+/// available in a portable way.
 #[cfg(not(unix))]
 pub(crate) fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
-/// Returns the peak resident memory of this process in bytes; `None` where the system does not
-/// report it.
+/// Returns the peak resident memory of this process in bytes; `None` if the system does not report
+/// it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -225,11 +224,11 @@ pub struct Cost {
     /// Memory of the simulator per rank in bytes, as counted by the simulator.
     pub bytes_per_rank: u64,
     /// Growth of the process's peak resident memory per rank in bytes; 0 if an earlier job needed
-    /// as much. `None` where the system does not report it.
+    /// as much. `None` if the system does not report it.
     pub resident_bytes_per_rank: Option<u64>,
 }
 
-/// The sides of a torus. Where a paper gives none, several are tried.
+/// The sides of a torus. If a paper does not state them, several are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape(&'static [u32]);
 

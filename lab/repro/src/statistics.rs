@@ -37,8 +37,8 @@ pub fn spearman(a: &[u64], b: &[u64]) -> Option<f64> {
     (scale > 0.0).then(|| product(&ra, &rb) / scale)
 }
 
-/// Returns the place of each value in sorted order, from 1; equal values share the mean of their
-/// places.
+/// Returns the rank of each value in sorted order, from 1; equal values share the mean of their
+/// ranks.
 fn mean_ranks(values: &[u64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by_key(|&i| values[i]);

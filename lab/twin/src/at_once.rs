@@ -5,18 +5,18 @@
 //! From each of them, an access is followed as usual, and the following deviations are also
 //! permitted:
 //! * *Additional loads.* Before it continues, a short path checks whether its node has a successor,
-//!   and a rank that gives back its node checks whether the node can be renewed. So a load at a
-//!   point where the model loads, or waits for another value, may or may not be the model's step.
-//!   It must find the value in the model's memory.
-//! * *Renewal.* A retired node is made ready when it is given back: its next word is cleared, and
-//!   its wake word is stored again with the value that it already has. The model does so when it
-//!   takes the node again, if the node's next word is not 0; if it is 0, the model takes the node
-//!   without an access of the code. (A writer that was woken and leaves as the last clears its next
-//!   word, which is already 0, before it retires its node.)
-//! * *One load fewer.* Where writers hand over, a writer loads its next word before X2. If X2 then
+//!   and a rank that returns its node checks whether the node can be renewed. So a load at a point
+//!   where the model loads, or waits for another value, may or may not be the model's step. It must
+//!   find the value in the model's memory.
+//! * *Renewal.* A retired node is made ready when it is returned: its next word is cleared, and its
+//!   wake word is stored again with the value that it already has. The model does so when it takes
+//!   the node again, if the node's next word is not 0; if it is 0, the model takes the node without
+//!   an access of the code. (A writer that was woken and leaves as the last clears its next word,
+//!   which is already 0, before it retires its node.)
+//! * **One load fewer.* If writers hand over, a writer loads its next word before X2. If X2 then
 //!   finds no readers to sweep for, its short path continues to X4 without a second load. If a
 //!   successor has linked itself in the meantime, X4 fails, and X4's mark finds it.
-//! * *The same turn.* A writer that was not woken and leaves as the last gives its node back
+//! * *The same turn.* A writer that was not woken and leaves as the last returns its node
 //!   unchanged, without X4's store: no other rank knows the node.
 //!
 //! Atomics, gets, puts and all other stores match those of the model one to one and in order.

@@ -20,7 +20,7 @@ pub enum Mistake {
     LateInitialisation,
     /// W3, X5: the put of the head is not flushed.
     HeadNotFlushed,
-    /// The interest flag is set without naming a node.
+    /// The interest flag is set without identifying a node.
     HeadNotNamed,
     /// X2 leaves the head in the count word.
     HeadKept,

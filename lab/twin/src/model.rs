@@ -14,10 +14,10 @@ pub enum Lock {
     Flat,
     /// `PackedLock`.
     Packed,
-    /// `BargingLock` where operations take time: a releasing writer hands the lock to the head.
+    /// `BargingLock` if operations take time: a releasing writer hands the lock to the head.
     Barging,
-    /// `BargingLock` where operations complete as they are posted: a releasing writer wakes the
-    /// head, which then checks the lock itself.
+    /// `BargingLock` if operations complete as they are posted: a releasing writer wakes the head,
+    /// which then checks the lock itself.
     Passing,
     /// `WritersFirstLock`.
     WritersFirst,
@@ -45,7 +45,7 @@ impl Lock {
     }
 }
 
-/// The role of a rank: it takes the lock, looks at the data or changes it, and releases the lock.
+/// The role of a rank: it acquires the lock, reads or changes the data, and releases the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Takes the lock shared.
@@ -78,7 +78,7 @@ pub enum Violation {
         /// The first such rank.
         rank: usize,
     },
-    /// All ranks have ended, and a word does not have its rest value.
+    /// All ranks have ended, and a word does not have its idle value.
     Residue {
         /// The word.
         word: &'static str,
@@ -118,7 +118,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Makes a model in which each rank plays its role `rounds` times. All ranks are on one node
+    /// Creates a model in which each rank plays its role `rounds` times. All ranks are on one node
     /// unless [set](Model::nodes) otherwise.
     ///
     /// # Panics

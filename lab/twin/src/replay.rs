@@ -107,8 +107,8 @@ impl Seen {
     }
 }
 
-/// Makes the model post a rank's puts as soon as possible: posting changes no memory, so the replay
-/// does not observe it.
+/// Makes the model post a rank's puts as soon as possible: posting does not change memory, so it
+/// cannot be observed in the code's run.
 fn post(model: &Model, state: &mut State, rank: usize) -> Result<(), Violation> {
     while let Some(Op::Put(..)) = model.pending(state, rank).map(|pending| pending.op) {
         model.take(state, Move::Step(rank)).1?;
@@ -167,7 +167,7 @@ impl<'a> Replay<'a> {
     /// Checks that the model has ended when the code has ended.
     ///
     /// # Errors
-    /// If it has not ended, or has not ended properly.
+    /// If it has not ended, or not in a proper final state.
     pub fn end(&self) -> Result<(), Violation> {
         let mut ends = self.states.iter().map(|state| self.model.end(state));
         let first = ends.next().unwrap_or(Ok(()));

@@ -18,7 +18,7 @@ const fn case(name: &'static str, roles: &'static [Role], nodes: &'static [u8], 
 }
 
 impl Case {
-    /// The jobs whose states must be exhausted for each lock.
+    /// The jobs whose states must be explored exhaustively for each lock.
     pub const REQUIRED: [Case; 4] = [
         case("R3W1x1", &[Read, Read, Read, Write], &[0, 0, 1, 1], 1),
         case("R2W2x2", &[Read, Read, Write, Write], &[0, 0, 1, 1], 2),

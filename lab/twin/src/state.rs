@@ -11,7 +11,7 @@ pub(crate) enum Pc {
     End,
     /// Taking a queue node.
     Take(Taking),
-    /// Inside, about to look at the data.
+    /// Inside, about to read the data.
     Look,
     /// Inside, about to put the next version.
     Write,
@@ -43,7 +43,7 @@ pub(crate) enum Taking {
     ClearLate,
 }
 
-/// The step that the node is taken for.
+/// The step for which the node is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Goal {
     /// The next step of the lock.
@@ -86,11 +86,11 @@ pub struct Rank {
     pub(crate) woken: bool,
     /// Whether it still has to clear its node's next word ([`Taking::ClearLate`]).
     pub(crate) late: bool,
-    /// A link or node that it remembers; 0 if none.
+    /// A link or node that it has stored; 0 if none.
     pub(crate) link: u64,
     /// A node to be woken; 0 if none.
     pub(crate) other: u64,
-    /// Where writers barge: the count word with which the rank entered, and the one that its last
+    /// If writers may barge: the count word with which the rank entered, and the one that its last
     /// release left.
     pub(crate) word: u64,
     pub(crate) left: u64,

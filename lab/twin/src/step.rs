@@ -7,12 +7,13 @@
 //! and makes no change visible to others:
 //! * Posting a put; stores to the rank's own words of a node that is in no queue, or that only its
 //!   owner reads there.
-//! * Continuing after a wait: only its owner changes a wake word that says *granted*.
-//! * Loading a next word that names a successor: the word was written once, and is not written
-//!   again until its owner has finished with it.
-//! * Looking at the data. Its version changes only while a writer is inside, and if another rank is
+//! * Continuing after a wait: only its owner changes a wake word that holds *granted*.
+//! * Loading a next word that identifies a successor: the word was written once, and is not written
+//!   again until its owner has finished using it.
+//! * Reading the data. Its version changes only while a writer is inside, and if another rank is
 //!   inside as well, [`Violation::Exclusion`] is reported anyway.
-//! * The arrival of a put to the data that its writer is flushing: no other rank is inside to look.
+//! * The arrival of a put to the data that its writer is flushing: no other rank is inside to read
+//!   it.
 //!
 //! With [mutations](crate::Mistake) these conditions need not hold. The search then tries fewer
 //! orders, but every path that it finds is still a run.
@@ -125,7 +126,7 @@ impl Model {
         }
     }
 
-    /// Makes all moves that [happen at once](self), and calls `note` for each.
+    /// Makes all moves that [happen immediately](self), and calls `note` for each.
     pub(crate) fn settle(&self, s: &mut State, mut note: impl FnMut(Done)) -> Result<(), Violation> {
         let mut me = 0;
         let mut quiet = 0;

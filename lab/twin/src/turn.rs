@@ -20,7 +20,7 @@ pub(crate) struct Turn<'a> {
 /// The result of a function that ends a step.
 pub(crate) type StepResult = Result<(), Violation>;
 
-/// Returns the operation that wakes the node named by `bits`.
+/// Returns the operation that wakes the node identified by `bits`.
 pub(crate) fn wake(model: &Model, bits: u64, of_level: bool) -> Op {
     // Only nodes that were decoded are woken, so the conversion cannot fail.
     let id = Id::of(bits, model.ranks()).expect("a node");
@@ -58,7 +58,7 @@ impl Model {
         Turn { model: self, s, me }
     }
 
-    /// Returns the name of the node that `me` uses, as it is stored in words.
+    /// Returns the identifier of the node that `me` uses, as stored in words.
     pub(crate) fn own_id(&self, s: &State, me: usize) -> u64 {
         let rank = &s.ranks[me];
         let slot = if self.second_is_levels(me) { 0 } else { rank.cell };

@@ -106,7 +106,8 @@ impl Walk {
         }
     }
 
-    /// Returns a number that encodes everything but the named nodes, and the names of these nodes.
+    /// Returns a number that encodes everything but the nodes referred to, and the identifiers of
+    /// these nodes.
     pub(crate) fn parts(&self) -> (u64, [u64; NAMES], u64) {
         let bits = |node: Option<NodeId>| node.map_or(0, NodeId::bits);
         let mut nameless = *self;
@@ -134,7 +135,7 @@ impl Walk {
     }
 }
 
-/// The largest number of nodes that a walk names.
+/// The largest number of nodes to which a walk refers.
 pub(crate) const NAMES: usize = 7;
 
 fn word(word: steps::Word) -> Word {
@@ -187,7 +188,7 @@ impl Turn<'_> {
         let (lock, role, barges) = (self.model.lock, self.role(), self.model.barges());
         let left = std::mem::take(&mut self.rank().left);
         self.rank().walk = match (lock, role) {
-            // A writer that has handed the lock over lines up.
+            // A writer that has handed the lock over joins the queue.
             (_, Role::Write) if barges && left & WRITER_ACTIVE != 0 => Walk::Counted(CountedSteps::line_up()),
             (_, Role::Write) if barges => Walk::Counted(CountedSteps::barge(false, left)),
             (Lock::Fair, Role::Read) => Walk::Fair(FairSteps::acquire(Class::Reader, false)),
@@ -270,7 +271,7 @@ impl Turn<'_> {
 }
 
 impl Model {
-    /// Returns the node that a mutated rank remembers after a step.
+    /// Returns the node that a mutated rank has stored after a step.
     pub(crate) fn remembers(&self, walk: &Walk, found: u64) -> Option<u64> {
         let Walk::Counted(steps) = walk else { return None };
         match (self.mistake, steps.at) {

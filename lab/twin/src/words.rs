@@ -67,8 +67,8 @@ impl Id {
         Id(u32::from(turn % TURNS) << TURN | (rank as u32 + 1) << RANK | u32::from(slot))
     }
 
-    /// Returns the node named by `bits`; `None` if they do not name a node of this number of ranks
-    /// with two nodes each.
+    /// Returns the node identified by `bits`; `None` if they do not identify a node of this number
+    /// of ranks with two nodes each.
     #[inline]
     pub(crate) fn of(bits: u64, ranks: usize) -> Option<Id> {
         let id = Id(u32::try_from(bits).ok()?);
@@ -76,7 +76,7 @@ impl Id {
         (owner >= 1 && owner as usize <= ranks && id.slot() < 2).then_some(id)
     }
 
-    /// Returns the node named by `bits` like [`Id::of`]; `None` for a word that is 0.
+    /// Returns the node identified by `bits` like [`Id::of`]; `None` for a word that is 0.
     ///
     /// # Errors
     /// If the lock would report the word as corrupt.

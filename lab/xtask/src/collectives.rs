@@ -1,5 +1,5 @@
 //! `cargo xtask collectives`: the time of collectives by software and by hardware, in virtual time,
-//! from which `fmpl::Table::measured` is made; and the memory of a communicator at each rank.
+//! from which `fmpl::Table::measured` is derived; and the memory of a communicator at each rank.
 
 use crate::page;
 use clap::Args;
@@ -52,7 +52,7 @@ struct Subject {
 }
 
 const LENGTHS: &[usize] = &[0, 8, 512, 8 << 10, 64 << 10, 512 << 10, 8 << 20];
-/// The last lengths are more than a barrier unit combines.
+/// The last lengths exceed what a barrier unit combines.
 const SHORT: &[usize] = &[4, 24, 28, 512, 4 << 10, 64 << 10];
 
 const UNIT: [Subject; 3] = [
@@ -91,7 +91,7 @@ fn times(quick: bool) -> Result<Vec<(String, Table)>, Box<dyn Error>> {
     Ok(tables)
 }
 
-/// Returns the microseconds that a collective takes, one after the other, by roots in turn.
+/// Returns the microseconds per collective, in a sequence whose roots rotate.
 fn time(
     platform: &Platform,
     members: usize,
@@ -110,7 +110,7 @@ fn time(
             Collective::Reduce => comm.reduce(&span, Op::Sum, root).await,
             Collective::Allreduce => comm.allreduce(&span, Op::Sum).await,
         };
-        // Connects every member to every peer that it will need.
+        // Connects every member to every peer with which it will communicate.
         for root in 0..members {
             once(world, root).await?;
         }
@@ -136,7 +136,8 @@ fn memory(sizes: &[usize]) -> Result<Table, Box<dyn Error>> {
     for platform in [Platform::fx100(), Platform::sr8000()] {
         let name = platform.name();
         for &ranks in sizes {
-            // A crossbar network of two dimensions is no larger, and an SR8000 not much.
+            // A crossbar network of two dimensions cannot be larger, and an SR8000 is not much
+            // larger.
             if name == "SR8000" && ranks > 128 {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: the targets of `fuzz/`, each for some time, from its seeds and from what earlier
-//! runs have found worth keeping (`fuzz/corpus`).
+//! `cargo xtask fuzz`: the targets of `fuzz/`, each for some time, from its seeds and from the
+//! inputs that earlier runs have kept (`fuzz/corpus`).
 
 use clap::Args;
 use std::{
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     targets: Vec<String>,
 }
 
-/// The longest that one input may take, in seconds, and the most memory, in MiB. What lives as long as
+/// Limits for one input: its time in seconds, and its memory in MiB. Memory that lives as long as
 /// its process is not a leak.
 const LIMITS: [&str; 3] = ["-timeout=60", "-rss_limit_mb=2048", "-detect_leaks=0"];
 
@@ -79,7 +79,7 @@ fn cargo_fuzz(folder: &Path, command: &str) -> Command {
     cargo
 }
 
-/// Returns the names in a directory, which need not be there.
+/// Returns the names in a directory, which need not exist.
 fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect(),
@@ -88,7 +88,7 @@ fn names(folder: &Path) -> io::Result<BTreeSet<String>> {
     }
 }
 
-/// What became of a target.
+/// The result for a target.
 struct Ran {
     well: bool,
     executions: u64,

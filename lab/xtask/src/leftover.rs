@@ -1,4 +1,4 @@
-//! Processes of a run, independent of their parents: they have a variable of their own in the
+//! Processes of a run, independent of their parents: they are marked by a variable in their
 //! environment.
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -23,11 +23,11 @@ pub(crate) fn mark(run: usize) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) pid: Pid,
-    /// The rank that a launcher of this project assigned to it.
+    /// The rank that a launcher of this project assigned to the process.
     pub(crate) rank: Option<u32>,
 }
 
-/// Returns the rank that an environment variable gives its process: `ONESIDED_JOB=3 rank=2 …`,
+/// Returns the rank that an environment variable assigns to its process: `ONESIDED_JOB=3 rank=2 …`,
 /// `ONESIDED_CLUSTER=v1;rank=2;…`.
 fn rank_in(variable: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(variable).ok()?;
@@ -41,7 +41,7 @@ pub(crate) fn with_mark(mark: &str) -> Vec<Process> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let marked = numbers.filter_map(|number| {
-        // One that ends meanwhile, or is another user's, is not of this run.
+        // A process that ends in the meantime, or belongs to another user, is not part of this run.
         let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
         variables.clone().find(|variable| *variable == wanted.as_bytes())?;
@@ -56,7 +56,7 @@ pub(crate) fn end(mark: &str, at_once: bool) -> usize {
     end_within(mark, if at_once { Duration::ZERO } else { GRACE })
 }
 
-/// As [`end`], after this time.
+/// Like [`end`], with this grace period.
 pub(crate) fn end_within(mark: &str, grace: Duration) -> usize {
     let begun = Instant::now();
     while begun.elapsed() < grace {
@@ -68,12 +68,13 @@ pub(crate) fn end_within(mark: &str, grace: Duration) -> usize {
     kill(mark)
 }
 
-/// Kills the processes of a run, also those that start others meanwhile; returns their number.
+/// Kills the processes of a run, including those that are started in the meantime; returns their
+/// number.
 pub(crate) fn kill(mark: &str) -> usize {
     let mut stopped = 0;
     loop {
         let left = with_mark(mark);
-        // Those that are stopped start no others.
+        // Processes that are stopped start no others.
         left.iter().for_each(|process| _ = kill_process(process.pid, Signal::STOP));
         if left.len() <= stopped {
             left.iter().for_each(|process| _ = kill_process(process.pid, Signal::KILL));

@@ -2,12 +2,12 @@
 //! checkers of the nightly toolchain.
 //!
 //! Miri interprets the program and reports undefined behaviour: accesses outside an allocation,
-//! data races, wrong provenance. Its weak-memory emulation, which is on, gives relaxed loads old
-//! values as an Arm machine may. Under Miri, shared memory is accessed in its portable form
-//! (`rdma-fabric/src/access/portable.rs`); Miri cannot check the assembly. With many seeds it tries
-//! as many interleavings.
+//! data races, wrong provenance. Its weak-memory emulation, which is enabled, lets relaxed loads
+//! return old values, as an Arm machine may. Under Miri, shared memory is accessed in its portable
+//! form (`rdma-fabric/src/access/portable.rs`); Miri cannot check the assembly. With many seeds it
+//! tries as many interleavings.
 //!
-//! AddressSanitizer finds accesses outside an allocation, to one that was freed, and beyond the
+//! AddressSanitizer detects accesses outside an allocation, to one that was freed, and beyond the
 //! bounds of a stack or global variable; and leaks. Unlike Miri it runs the assembly forms of
 //! access, memory files and processes, at a few times their cost; but it detects neither the
 //! accesses of the assembly itself nor data races, and a mapped file is one allocation to it.
@@ -49,7 +49,8 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
         println!("miri: skipped; `rustup toolchain install nightly --component miri rust-src` gets it");
         return Ok(ExitCode::SUCCESS);
     }
-    // Isolation is off for the clock and for proptest's files; weak memory and data races stay on.
+    // Isolation is disabled for the clock and for proptest's files; weak-memory emulation and race
+    // detection remain enabled.
     let seeds = options.seeds.max(1);
     let flags = format!("-Zmiri-disable-isolation -Zmiri-strict-provenance -Zmiri-many-seeds=0..{seeds}");
     each(&MIRI, options.filter.as_deref(), |cargo| {
@@ -57,8 +58,8 @@ pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Runs each of `programs` whose name contains `filter`, by a cargo that is `set_up` for it, and
-/// prints the time of each.
+/// Runs each of `programs` whose name contains `filter`, with a cargo command prepared by `set_up`,
+/// and prints the time of each.
 fn each(
     programs: &[(&str, &[&str])],
     filter: Option<&str>,
@@ -88,7 +89,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// The name, and the arguments of `cargo test`.
 const SANITIZED: [(&str, &[&str]); 6] = [
-    // Loom's threads have stacks of their own that the sanitizer does not know.
+    // Loom's threads have separate stacks, which the sanitizer does not know about.
     (
         "tofu2-sim: unit tests of shm",
         &[

@@ -27,7 +27,7 @@ pub(crate) fn markdown(mut table: Table) -> String {
     table.trim_fmt()
 }
 
-/// The folder of the files that commands write by themselves, from the workspace's root.
+/// The folder of the files that commands write by default, relative to the workspace's root.
 pub(crate) const EVIDENCE: &str = "target/evidence";
 
 /// A part of a Markdown file, between `<!-- begin NAME -->` and `<!-- end NAME -->`. Writing creates
@@ -57,10 +57,11 @@ impl Part {
         Part::of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(EVIDENCE).join(file), name)
     }
 
-    /// Replaces the part by `text`. Reads the file again, which other commands may have changed.
+    /// Replaces the part with `text`. Reads the file again first, because other commands may have
+    /// changed it.
     ///
     /// # Errors
-    /// As [`Part::of`], or the file cannot be written.
+    /// Like that of [`Part::of`], or that the file cannot be written.
     pub(crate) fn write(&self, text: &str) -> Result<(), Box<dyn Error>> {
         let page = self.rewritten(text)?;
         let folder = self.path.parent().map_or(Ok(()), fs::create_dir_all);

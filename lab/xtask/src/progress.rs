@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time between two lines where there is no terminal.
+/// The time between two lines if there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 
 pub(crate) struct Progress {

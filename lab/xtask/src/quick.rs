@@ -1,5 +1,5 @@
 //! `cargo xtask quick`: the quick form of every measuring and checking command of this program that
-//! needs nothing to be built, one after the other.
+//! needs nothing to be built, one after another.
 
 use clap::Args;
 use std::{

@@ -2,8 +2,8 @@
 //! systems and processors.
 //!
 //! The contract, virtual time and thread ranks must work on all of them; ranks as processes need
-//! Linux and are a typed error elsewhere. One target has no assembly of ours, so that the portable
-//! form of access is checked too. Nothing is linked or run; `--assemble` also translates the tests
+//! Linux and return an error elsewhere. One target has none of our assembly, so that the portable
+//! form of access is also checked. Nothing is linked or run; `--assemble` also translates the tests
 //! for aarch64, so that the assembler sees our instructions.
 
 use clap::Args;

@@ -1,5 +1,5 @@
 //! `cargo xtask transports`: the time of the transports of a reflect, from which the choice of
-//! [`Transport::Auto`] is made: by threads of this machine, and by nodes of simulated ones.
+//! [`Transport::Auto`] is derived: on threads of this machine, and on nodes of simulated ones.
 
 use crate::page;
 use clap::Args;
@@ -91,7 +91,7 @@ fn table(platform: Option<&Platform>, quick: bool) -> Result<Table, Box<dyn Erro
 }
 
 /// Returns the microseconds of an update of two faces, and the transport that performs it; as the
-/// best of some series of at most `rounds` updates.
+/// best of several series of at most `rounds` updates.
 fn time(
     platform: Option<&Platform>,
     count: usize,
@@ -134,7 +134,7 @@ async fn reflects(
     Ok((best.as_secs_f64() * 1e6 / f64::from(rounds), schedule.explain().transport))
 }
 
-/// Rows of which each node has as many elements as the shadow is wide, and half as many again.
+/// Rows of which each node has one and a half times as many elements as the shadow is wide.
 fn mapping(set: &NodeSet, count: usize, doubles: usize) -> ProgramResult<Mapping> {
     let (rows, columns) = (count as i64, 4 * doubles as i64);
     let template = Template::new(&(0..columns), &[Format::Block], set.nodes())?;

@@ -1,5 +1,5 @@
-//! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant it rests
-//! on, as `target/evidence/unsafe.md`.
+//! `cargo xtask unsafe-table`: every use of `unsafe` in the workspace with the invariant on which
+//! it relies, as `target/evidence/unsafe.md`.
 //!
 //! Files are read as tokens and not as syntax trees, because half of the uses are in macros, whose
 //! bodies have no syntax tree.

@@ -221,7 +221,7 @@ fn hear() -> io::Result<Receiver<Order>> {
 }
 
 /// Starts to pass pieces to the standard input of rank 0, and to report each piece that was taken.
-/// Pieces that the rank does not read count as taken, too.
+/// Pieces that the rank does not read also count as taken.
 fn give(mut to: ChildStdin) -> io::Result<Sender<(Vec<u8>, Arc<Home>)>> {
     let (pieces, next) = channel::<(Vec<u8>, Arc<Home>)>();
     let write = move || {

@@ -1,4 +1,4 @@
-//! Why ranks can't be started on the hosts that a file names.
+//! Why ranks can't be started on the hosts that a file lists.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -48,7 +48,8 @@ pub(crate) enum HostsError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum BadLine {
-    /// ssh would take the name for an option, or it has characters that names can't have.
+    /// ssh would interpret the name as an option, or it contains characters that names can't
+    /// contain.
     #[error("`{0}` is not the name of a host")]
     Name(String),
     /// The word after the name is not `slots=N`.

@@ -1,4 +1,4 @@
-//! The reports of an agent to its launcher, which are sent by a thread of their own.
+//! The reports of an agent to its launcher, which are sent by a separate thread.
 //!
 //! Output of ranks waits if the launcher does not read it, as it would on a terminal. Once the
 //! agent is alone, unread output is discarded: its ranks must not wait for an unreachable launcher.
@@ -178,7 +178,7 @@ mod tests {
         home.send(Report::Done);
         is_done(&home);
         assert!(!home.is_closed());
-        // Output that was not discarded arrives if it is read after all.
+        // Output that was not discarded arrives if it is eventually read.
         from.read_exact(&mut [0; 64 << 10]).unwrap();
     }
 

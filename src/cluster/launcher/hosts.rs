@@ -1,4 +1,4 @@
-//! The file that names the hosts of a job, and the assignment of ranks to them.
+//! The file that lists the hosts of a job, and the assignment of ranks to them.
 
 use super::error::{BadLine, HostsError};
 use crate::{cluster::identity, settings::text_in};
@@ -30,7 +30,7 @@ pub(super) fn shares(path: &Path, ranks: usize) -> Result<Vec<Share>, HostsError
     allot(&hosts, ranks).map_err(|slots| HostsError::TooFewSlots { path: path.into(), slots, ranks })
 }
 
-/// Returns the hosts in a file's text, or the number of a line that does not name one, from 1.
+/// Returns the hosts in a file's text, or the number, from 1, of a line that does not describe one.
 fn parse(text: &str) -> Result<Vec<Host>, (usize, BadLine)> {
     let lines = text.lines().enumerate().filter_map(|(index, line)| {
         let line = line.split('#').next().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The launcher of this crate: the coordinator in this process, and a process for each rank, on
-//! this machine or on the hosts that a file names.
+//! this machine or on the hosts that a file lists.
 //!
 //! Ranks receive the secret as the first line of their standard input. If the launcher ends, its
-//! coordinator ends too, and every rank ends shortly afterwards. If ranks of other hosts can't
-//! reach it any more, the larger part of the job continues without it.
+//! coordinator also ends, and every rank ends shortly afterwards. If ranks of other hosts can no
+//! longer reach it, the larger part of the job continues without it.
 //!
 //! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this
 //! program there as an [`agent`], by a [`plan`]; launcher and agent exchange [`frames`]. An agent,
@@ -112,7 +112,7 @@ fn start_on(
     Supervisor::new(workers, &coordinator, signals, ranks).run()
 }
 
-/// Passes standard input to rank 0, until either of them ends.
+/// Passes standard input to rank 0 until either of them ends.
 fn pass_on_input(mut to: ChildStdin) -> io::Result<()> {
     spawn::spawn("standard input", move || _ = io::copy(&mut io::stdin(), &mut to))
 }

@@ -95,7 +95,8 @@ impl RankProcesses {
         let Some(RankProcess { child, relays, .. }) = self.all.last_mut() else { return Ok(()) };
         if let Some(mut stdin) = child.stdin.take() {
             match writeln!(stdin, "{}", how.secret.to_hex()) {
-                // A rank that has ended already was started: its exit code says more than this.
+                // A rank that has already ended was started: its exit code is more informative than
+                // this error.
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
                 _ => {}
             }

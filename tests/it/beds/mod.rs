@@ -31,7 +31,7 @@ impl<const ON_NODE: usize> InProcess for Threads<ON_NODE> {
     }
 }
 
-/// Virtual time, undisturbed, with `ON_NODE` ranks on each node.
+/// Virtual time without randomness, with `ON_NODE` ranks on each node.
 pub(crate) struct Virtual<const ON_NODE: u32 = 1>;
 
 impl<const ON_NODE: u32> InProcess for Virtual<ON_NODE> {

@@ -1,8 +1,8 @@
 //! Ranks as processes: the test binary, executed again for the same test, finds that it is a rank.
 //!
-//! The process that launches a job passes its number and a directory in environment variables. A
-//! rank goes through the same test until it reaches that job, runs as its rank there, writes its
-//! outcome into the directory, and exits.
+//! The process that launches a job passes the job's number and a directory in environment
+//! variables. A rank goes through the same test until it reaches that job, runs as its rank there,
+//! writes its outcome into the directory, and exits.
 //!
 //! Two more variables are for the [kill campaign](crate::conformance::kill): where to create these
 //! directories, and a rank that is to kill itself.
@@ -40,7 +40,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct Processes<const ON_NODE: usize = 0>;
 
 thread_local! {
-    /// The number of jobs that this test has requested. Each test has a thread of its own.
+    /// The number of jobs that this test has requested. Each test has its own thread.
     static JOBS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
 fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
-        // Written whole or not at all: the file is renamed into place.
+        // Written completely or not at all: the file is renamed into place.
         let (part, whole) = (directory.join(format!("part-{name}{rank}")), directory.join(format!("{name}{rank}")));
         let written = fs::write(&part, text).and_then(|()| fs::rename(&part, &whole));
         written.unwrap_or_else(|error| panic!("{}: {error}", whole.display()));

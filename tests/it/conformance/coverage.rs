@@ -1,15 +1,16 @@
 //! Checks that every sentence of the contract has a case and every case a sentence, and that the
-//! cases are in the order of the page. Sentences that no program can show have tests elsewhere.
+//! cases are in the order of the page. Sentences that no program can demonstrate have tests
+//! elsewhere.
 //!
 //! O20's case has no mutation: a provider that read a lent slice late would keep it after the post,
-//! which safe code can't express. That it can't is a test of the documentation, at
-//! `provider::Source`.
+//! which safe code can't express. A doctest at `provider::Source` checks that it can't.
 
 use crate::page;
 use fabric_conformance::CASES;
 use std::collections::BTreeMap;
 
-/// Sentences that no program can show, each with the test that shows it and that test's file.
+/// Sentences that no program can demonstrate, each with the test that checks it and that test's
+/// file.
 const ELSEWHERE: &[(&str, &str, &str)] =
     &[("V1", "another_thread_neither_uses_nor_drops_it", "crates/rdma-fabric/src/provider/one_thread.rs")];
 

@@ -1,11 +1,11 @@
-//! Checks that random latencies and ties find a barrier that stops too early.
+//! Checks that random latencies and ties detect a barrier that stops too early.
 
 use crate::beds::Jittered;
 use fabric_conformance::{CaseProgram, TestBed, ensure_eq};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 
-/// The number of seeds after which the mistake counts as missed.
+/// The number of seeds after which the error counts as undetected.
 const MOST: u64 = 400;
 
 /// Runs a dissemination barrier that stops `forgotten` rounds too early.

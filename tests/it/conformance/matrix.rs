@@ -11,7 +11,7 @@ const PART: Part = Part { page: "docs/evidence/capabilities.md", name: "capabili
 const COMMAND: &str = "cargo xtask matrix";
 const TEST: &str = "conformance::matrix::is_what_was_found";
 
-/// Ranks that are processes run this test, too, up to their own job.
+/// Ranks that are processes also run this test, up to their own job.
 #[test]
 fn is_what_was_found() {
     let columns = [

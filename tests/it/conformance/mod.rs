@@ -32,7 +32,7 @@ suite!(observed_virt, Observed<Virtual>, wraps);
 suite!(layered_threads, Layered<Threads>, wraps);
 suite!(layered_virt, Layered<Virtual>, wraps);
 
-/// The machine that can is a "what if": the real ones refuse.
+/// The machine that supports these is a "what if": the real ones don't.
 #[test]
 fn copies_and_multicasts_of_a_network() {
     for case in CASES.iter().filter(|case| case.name.contains("copies") || case.name.contains("multicasts")) {

@@ -3,7 +3,7 @@
 //!
 //! [`scenes`] names each operation by its step, next to the operations of the algorithm as printed;
 //! the counters of an observed fabric must agree exactly, in virtual time for all paths and over
-//! threads for those in which no rank waits. Mistakes that change the counts show that the counts
+//! threads for those in which no rank waits. Mutations that change the counts show that the counts
 //! are significant.
 
 use super::{
@@ -55,7 +55,7 @@ fn the_wrapper_itself_does_not_matter() {
     }
 }
 
-/// Checks mistakes that only the counts reveal, in scenes of the reader-preference lock.
+/// Checks mutations that only the counts reveal, in scenes of the reader-preference lock.
 #[test]
 fn mistakes_change_the_counts() {
     const ALONE: &str = "exclusive, nobody about";

@@ -1,4 +1,4 @@
-//! Plays a scene in virtual time or over threads, with the lock as it is or with a mistake in it.
+//! Plays a scene in virtual time or over threads, with the lock unchanged or mutated.
 
 use super::{
     scenes::{Act, PHASE, Scene},
@@ -70,7 +70,7 @@ impl<'a> Played<'a> {
         Tally::of_steps(self.scene.line(phase, rank).map_or("", |line| &line.steps), self.ordered)
     }
 
-    /// Returns these differences in words; empty if there are none.
+    /// Returns a description of these differences; empty if there are none.
     pub(super) fn differences(&self) -> String {
         let mut text = String::new();
         for (scene, phase, rank, counted) in self.counted_otherwise() {

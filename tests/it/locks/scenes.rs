@@ -38,7 +38,7 @@ pub(super) enum Act {
     WriteForgotten(u64, u64),
     /// Releases the hold that was taken last.
     Release,
-    /// Releases after posting a put to another rank than the home, without awaiting the put.
+    /// Releases after posting a put to a rank other than the home, without awaiting the put.
     PutAndRelease,
     ReleaseDropped(u64),
     DropGuard,

@@ -1,8 +1,8 @@
 //! The table of all locks in `docs/evidence/lock-table.md`: the properties that each reports, the
 //! cost of an idle pair, the effect of a death, and the evidence for it.
 //!
-//! Costs are those of a rank on another node than the home's, on the modelled FX100, and are the
-//! same every time.
+//! Costs are those of a rank on a node other than the home's, on the modelled FX100, and are
+//! deterministic.
 
 use crate::page::Part;
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -77,7 +77,7 @@ struct Says {
     took: u64,
 }
 
-/// Takes the lock `pairs` times on the rank that measures, while no other rank uses it.
+/// Acquires the lock `pairs` times on the rank that measures, while no other rank uses it.
 async fn idle(fabric: Fabric, kind: LockKind, writes: bool, pairs: u32) -> ProgramResult<Says> {
     let bytes = RwLock::bytes(&kind.into(), RANKS);
     let home_words = with_lock!(kind, L => <L as Lock>::HOME_WORDS);
@@ -107,7 +107,7 @@ fn pair(lock: LockKind, writes: bool) -> (Says, String, f64) {
         let ops = run.ops_by_rank.expect("they were asked for")[MEASURES];
         (run.outs[MEASURES].clone(), ops)
     };
-    // The first pairs may set something up.
+    // The first pairs may include one-time set-up.
     let ((before, few), (after, many)) = (run(PAIRS), run(2 * PAIRS));
     let each = |count: fn(&OpCounts) -> u64, word: &str| {
         let (all, rest) =

@@ -7,11 +7,11 @@ use std::{collections::BTreeMap, fmt};
 /// Where an operation takes effect, seen from the rank that posts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
-    /// The rank with the lock's words. It does nothing itself.
+    /// The rank with the lock's words. It performs no operations itself.
     Home,
     /// Another rank, to which the queue node belongs.
     Peer,
-    /// The poster's own memory.
+    /// The poster's local memory.
     Own,
     /// No single rank.
     All,
@@ -46,7 +46,7 @@ impl Tally {
     }
 
     /// Returns the tally of `steps` as a path names them: `R1 add, X3 wake cas@peer`. The last word
-    /// is the kind; the target is the home unless another is named. There is nothing to flush where
+    /// is the kind; the target is the home unless another is named. There is nothing to flush if
     /// puts and atomics are `ordered`.
     pub(super) fn of_steps(steps: &str, ordered: bool) -> Self {
         let mut tally = Tally::default();

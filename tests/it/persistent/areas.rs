@@ -2,7 +2,7 @@
 
 use onesided::prdma::{Layout, LayoutError};
 
-/// The bytes that each slot has to itself.
+/// The bytes reserved for each slot.
 pub(super) const ROOM: usize = 2048;
 
 /// A block of a buffer, described twice.
@@ -22,7 +22,7 @@ pub(super) enum Cut {
     Column,
     /// One face of a cube each.
     Face,
-    /// Anything, drawn from this seed; blocks that are sent may overlap.
+    /// Random blocks, drawn from this seed; blocks that are sent may overlap.
     Drawn(u64),
 }
 

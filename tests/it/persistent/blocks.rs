@@ -1,4 +1,4 @@
-//! Exchanged data: layouts, element types, the simpler calls.
+//! Exchanged data: layouts, element types, and the simpler calls.
 
 use super::{
     FORMS,
@@ -108,7 +108,7 @@ pub(super) async fn calls(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Checks that an exchange brings the same bytes in all forms.
+/// Checks that an exchange delivers the same bytes in all forms.
 pub(super) async fn forms_agree(fabric: &Fabric) -> ProgramResult<()> {
     let shape = Shape::graph(&[vec![1, 2, 3, 1], vec![0, 0, 2], vec![2, 3], vec![0, 1, 2]]);
     let mut first: Option<Vec<Vec<u8>>> = None;

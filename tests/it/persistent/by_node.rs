@@ -59,7 +59,7 @@ fn by_node(shape: Shape, form: Form) -> Spec {
 }
 
 /// Exchanges all to all; with duplicates, loops and members without edges; in one direction; and
-/// with representatives without edges of their own.
+/// with representatives that have no edges themselves.
 async fn shapes(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let tangled = |me: usize| match me % 4 {
@@ -143,8 +143,8 @@ async fn late(fabric: &Fabric) -> ProgramResult<()> {
     each(fabric, FORMS.map(|form| by_node(Shape::complete(members), form)), late).await
 }
 
-/// Blocks travel by node if all members ask for it and all can afford the queues; otherwise as
-/// without aggregation. The outcome is the same everywhere, and the same the second time.
+/// Blocks travel by node if all members request it and all have enough queues; otherwise as without
+/// aggregation. The outcome is the same everywhere, and the same the second time.
 async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::complete(members)).await?;
@@ -176,8 +176,8 @@ async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// All members compute after start, representatives too, and then find the exchange complete,
-/// unless there are no queues.
+/// All members, including representatives, compute after start, and then find the exchange
+/// complete, unless there are no queues.
 async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu].map(|form| by_node(Shape::complete(members), form));
@@ -185,7 +185,7 @@ async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// The last member of six represents its node to another and has no edge of its own. All members
-/// that depend on it get an error in bounded time.
+/// that depend on it receive an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     // Blocks from 2 and 3 to 4 are sent through 5, because 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);

@@ -14,7 +14,7 @@ use onesided::{
 };
 use std::time::Duration;
 
-/// The call that makes an exchange.
+/// The call that creates an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Collective {
     Alltoallw,
@@ -76,7 +76,7 @@ impl Spec {
         }
     }
 
-    /// Returns this exchange by each of the five calls, with sizes that the call can have.
+    /// Returns this exchange with each of the five calls, with sizes that the call supports.
     pub(super) fn by_each_call(&self) -> [Spec; 5] {
         let spec = |call, sizes| Spec { call, sizes, ..self.clone() };
         [
@@ -156,11 +156,11 @@ fn content(k: u64, member: usize, at: usize) -> u8 {
     draw(k, member, at) as u8
 }
 
-/// The buffers of an exchange at one member, and the iteration they are in.
+/// The buffers of an exchange at one member, and their current iteration.
 pub(super) struct ExchangeData {
     pub(super) spec: Spec,
     me: usize,
-    /// The places of the bytes that are sent.
+    /// The offsets of the bytes that are sent.
     mine: Vec<usize>,
     plan: Vec<(usize, usize, usize)>,
     send: Buffer<u8>,
@@ -186,7 +186,7 @@ impl ExchangeData {
         Ok(self.send.write(0, &all)?)
     }
 
-    /// Makes the oracle expect another value for the first byte that is received.
+    /// Makes the oracle expect a different value for the first byte that is received.
     pub(super) fn mistake(&mut self) {
         if let Some((_, from, _)) = self.plan.first_mut() {
             *from += 1;
@@ -216,13 +216,13 @@ impl ExchangeData {
     }
 }
 
-/// An exchange that has been made, at one member.
+/// An exchange that has been created, at one member.
 pub(super) struct Exchange {
     pub(super) data: ExchangeData,
     pub(super) request: Request,
 }
 
-/// Makes a neighbourhood of all ranks. Collective.
+/// Creates a neighbourhood of all ranks. Collective.
 pub(super) async fn all(fabric: &Fabric, shape: &Shape) -> ProgramResult<Neighbourhood> {
     let world = Group::world(fabric).await?;
     let topology = shape.topology(world.me())?;
@@ -275,7 +275,7 @@ impl Exchange {
     }
 }
 
-/// Makes each exchange, applies `what` to it, and frees it. Collective.
+/// Creates each exchange, applies `what` to it, and frees it. Collective.
 pub(super) async fn each(
     fabric: &Fabric,
     specs: impl IntoIterator<Item = Spec>,
@@ -289,7 +289,7 @@ pub(super) async fn each(
     Ok(())
 }
 
-/// Makes an exchange, runs `steps` iterations of it, and frees it. Collective.
+/// Creates an exchange, runs `steps` iterations of it, and frees it. Collective.
 pub(super) async fn through(fabric: &Fabric, spec: &Spec, steps: u64) -> ProgramResult<()> {
     each(fabric, [spec.clone()], async |exchange| exchange.steps(steps).await).await
 }
@@ -305,7 +305,7 @@ pub(super) fn neighbours(fabric: &Fabric) -> (usize, usize) {
     ((me + members - 1) % members, (me + 1) % members)
 }
 
-/// Lets time pass without progress, as on a computing rank, in wall-clock time too.
+/// Lets time pass without progress, as on a computing rank, also in wall-clock time.
 pub(super) async fn busy(fabric: &Fabric, time: Duration) {
     let until = fabric.now() + time;
     fabric.compute(time).await;

@@ -19,7 +19,7 @@ const STEPS: u64 = 12;
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];
 
 /// Runs and checks the steps of an exchange. Returns when the first began and the last ended, in
-/// nanoseconds, and whether all steps were made; they may also end with the loss of the last
+/// nanoseconds, and whether all steps were completed; they may also end with the loss of the last
 /// member.
 async fn stepping(fabric: Fabric, spec: Spec) -> ProgramResult<(u64, u64, bool)> {
     let (me, members) = place(&fabric);
@@ -64,7 +64,7 @@ fn span(job: &Job<'_>, program: &impl Program<Out = (u64, u64, bool)>) -> (u64, 
 }
 
 /// Stops the last member's node at 60 moments of the steps. All others end, those in `unconcerned`
-/// with all their steps made; in total, members get the loss more than `least` times.
+/// with all their steps completed; in total, members receive the loss more than `least` times.
 fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize], least: usize) {
     let last = MEMBERS - 1;
     for (form, seed) in FORMS.into_iter().flat_map(|form| [(form, 0), (form, 2)]) {
@@ -88,8 +88,8 @@ fn stop_the_last(shape: &Shape, aggregation: Aggregation, unconcerned: &[usize],
     }
 }
 
-/// The neighbours of the member that stops get an error, and members without an edge to it make all
-/// their steps.
+/// The neighbours of the member that stops receive an error, and members without an edge to it
+/// complete all their steps.
 #[test]
 fn a_node_stops_at_any_moment() {
     // 0 and 1 exchange with 4, 2 with 3.
@@ -97,14 +97,14 @@ fn a_node_stops_at_any_moment() {
     stop_the_last(&shape, Aggregation::None, &[2, 3], 100);
 }
 
-/// The last member has a node to itself, represents it, and exchanges with both others.
+/// The last member is alone on its node, represents it, and exchanges with both others.
 #[test]
 fn a_node_stops_at_any_moment_of_an_exchange_by_node() {
     let shape = Shape::graph(&[vec![4, 2], vec![4], vec![4], vec![4], vec![0, 1, 2, 3]]);
     stop_the_last(&shape, Aggregation::by_node(), &[], 200);
 }
 
-/// Late credit, completions, queues and links change no byte, and no member waits for ever.
+/// Late credit, completions, queues and links change no byte, and no member waits forever.
 fn are_late(aggregation: Aggregation) {
     let shape = Shape::graph(&[vec![1, 2, 1], vec![0, 0, 3], vec![2, 0, 4], vec![1, 4], vec![2, 3]]);
     for form in FORMS {

@@ -15,13 +15,13 @@ use std::time::Duration;
 /// The time at which the last member is lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moment {
-    /// Before it starts an iteration that its neighbours wait in.
+    /// Before it starts an iteration in which its neighbours wait.
     Waited,
     /// After it has started but not waited.
     Started,
-    /// Before its neighbours start, which know of the loss by then.
+    /// Before its neighbours start; they know of the loss by then.
     Known,
-    /// When it has dropped its request and its neighbours have started all the same; they wait when
+    /// When it has dropped its request and its neighbours have started nevertheless; they wait when
     /// they know of the loss.
     Dropped,
 }
@@ -96,8 +96,8 @@ pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
     *error == PrdmaError::Fabric(FabricError::PeerLost { rank: last }) || early && error.gone() == Some(last)
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time; all others continue, in
-/// this request and in others.
+/// Loses the last member. Its neighbours receive `PeerLost` in bounded time; all others continue,
+/// in this request and in others.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);
@@ -152,7 +152,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
     go_on(survivors, form).await
 }
 
-/// Makes a new neighbourhood of the survivors, and exchanges in it.
+/// Creates a new neighbourhood of the survivors, and exchanges in it.
 pub(super) async fn go_on(survivors: Group, form: Form) -> ProgramResult<()> {
     let ring = Spec::new(Shape::ring(survivors.len()), form);
     let topology = ring.shape.topology(survivors.me())?;

@@ -29,13 +29,13 @@ use losses::Moment;
 use onesided::prdma::Form;
 use partitions::Call;
 
-/// All forms, with those numbers of queues in between that make a difference.
+/// All forms, including each intermediate number of queues that behaves differently.
 const FORMS: [Form; 5] = [Form::Fast, Form::Queues(3), Form::Queues(2), Form::Mrc, Form::Cpu];
 
 /// An exchange that every provider is to run.
 struct ExchangeCase {
     name: &'static str,
-    /// The numbers of ranks it runs with.
+    /// The numbers of ranks with which it runs.
     sizes: &'static [usize],
     program: Start,
 }
@@ -65,7 +65,7 @@ impl ExchangeCase {
 /// bed.
 ///
 /// A line is `name [numbers of ranks] module::function(arguments after the fabric);`. The function
-/// of a losing case also gets the moment and the loss.
+/// of a losing case also receives the moment and the loss.
 macro_rules! exchange_cases {
     ([CASES];
         plain { $($name:ident $sizes:tt $room:ident::$case:ident($($argument:expr),*);)* }

@@ -1,4 +1,4 @@
-//! The time at which the data move, in virtual time.
+//! The time at which the data moves, in virtual time.
 
 use onesided::{
     Group, ProgramResult, Rank,
@@ -57,7 +57,7 @@ fn slices(lines: &str) -> Vec<Slice> {
     events.filter_map(slice).collect()
 }
 
-/// Returns the waiting times of both members, and whether the data moved while both computed.
+/// Returns the waiting times of both members, and whether the data was moved while both computed.
 fn run(form: Form) -> (Vec<u64>, bool) {
     checks::watchdog::watch_test();
     let job = Job::new(&Platform::fx100(), 2).timeline(100_000, onesided::Time::ZERO);
@@ -94,8 +94,8 @@ fn data_move_while_both_compute() {
     }
 }
 
-/// Without queues the data do not move while both compute, so the test of forms with queues can
-/// fail.
+/// Without queues the data is not moved while both compute, which shows that the test of forms with
+/// queues can fail.
 #[test]
 fn without_queues_they_wait_for_a_call() {
     let (waited, overlapped) = run(Form::Cpu);

@@ -135,8 +135,8 @@ pub(super) async fn orders(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Runs ten requests of one neighbourhood, of all forms, at once; each member starts them in an
-/// order of its own.
+/// Runs ten requests of one neighbourhood, of all forms, concurrently; each member starts them in a
+/// different order.
 pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut hood = all(fabric, &Shape::ring(members)).await?;
@@ -167,7 +167,7 @@ pub(super) async fn many(fabric: &Fabric) -> ProgramResult<()> {
 
 /// A member starts late, and both compute without a call. Each finds the exchange complete when it
 /// polls for the first time. Without queues, the member that polls first does not: the other's data
-/// wait for a call there.
+/// waits for a call there.
 pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let specs = FORMS.map(|form| Spec::new(Shape::ring(members), form));
@@ -175,8 +175,8 @@ pub(super) async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
 }
 
 /// Starts each of `specs` late at one member. Each member finds the exchange complete when it polls
-/// for the first time, unless there are no queues; `does` names, for the error, the action that is
-/// not carried out for a computing member without queues.
+/// for the first time, unless there are no queues; `does` describes, for the error message, the
+/// action that is not executed for a computing member without queues.
 pub(super) async fn found_complete(fabric: &Fabric, specs: &[Spec], does: &str) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     for spec in specs {

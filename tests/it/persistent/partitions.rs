@@ -37,7 +37,7 @@ struct PartitionedExchange {
 }
 
 impl PartitionedExchange {
-    /// Makes the request and its buffers. Collective.
+    /// Creates the request and its buffers. Collective.
     async fn new(hood: &mut Neighbourhood, shape: &Shape, form: Form) -> ProgramResult<Self> {
         let (fabric, slots) = (hood.group().fabric().clone(), shape.slots(hood.group().me()));
         let (send, receive) = (Buffer::new(&fabric, slots.1 * BLOCK)?, Buffer::new(&fabric, slots.0 * BLOCK)?);
@@ -96,10 +96,10 @@ impl PartitionedExchange {
     }
 }
 
-/// Loses the last member. Its neighbours get `PeerLost` in bounded time from one of their calls in
-/// an iteration, up to `last_call`. All others continue. If `knows` names a call, the loss is known
-/// before that call; the error is then the loss, regardless of other errors of this call and later
-/// ones.
+/// Loses the last member. Its neighbours receive `PeerLost` in bounded time from one of their calls
+/// in an iteration, up to `last_call`. All others continue. If `knows` names a call, the loss is
+/// known before that call; the error is then the loss, regardless of other errors of this call and
+/// later ones.
 pub(super) async fn lost(
     fabric: &Fabric,
     form: Form,

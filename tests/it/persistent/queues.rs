@@ -18,7 +18,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Makes as many requests as there are queues, three times; then one at a time, more often than
+/// Creates as many requests as there are queues, three times; then one at a time, more often than
 /// there are queues.
 pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
@@ -58,8 +58,8 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Drops requests while they are active, and starts half-way: requests that are made next are not
-/// affected.
+/// Drops requests while they are active, and drops starts before they complete: requests that are
+/// created next are not affected.
 pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let free = fabric.queue_limits().free;
@@ -99,7 +99,7 @@ pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// Makes an exchange and returns its form, which must be the same everywhere.
+/// Creates an exchange and returns its form, which must be the same everywhere.
 async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     let mut exchange = Exchange::new(hood, spec).await?;
     let form = exchange.request.form();
@@ -111,7 +111,7 @@ async fn agreed(hood: &mut Neighbourhood, spec: &Spec) -> ProgramResult<Form> {
     Ok(form)
 }
 
-/// The smallest budget, and the thriftiest wish, count for all.
+/// The smallest budget, and the most economical request, determine the form for all.
 pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let shape = Shape::complete(members);
@@ -130,7 +130,7 @@ pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
             ensure_eq!(got, wish, "the wish of member {poor}");
         }
     }
-    // Both at once.
+    // Both at the same time.
     let options =
         Options { budget: if me == 0 { 2 } else { 9 }, ..Options::form([Form::Fast, Form::Queues(3)][me % 2]) };
     let got = agreed(&mut hood, &Spec { options, ..Spec::new(shape.clone(), Form::Fast) }).await?;
@@ -138,8 +138,8 @@ pub(super) async fn budgets(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// When queues of a node are already taken, all members get the most expensive form that all nodes
-/// can still afford, and the same one again.
+/// When queues of a node are already taken, all members use the most expensive form for which all
+/// nodes still have enough queues, and the same one again.
 pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);

@@ -1,9 +1,9 @@
-//! Random graphs with random blocks against the oracle, in all forms, on threads and in virtual
-//! time.
+//! Random graphs with random blocks, compared with the oracle, in all forms, on threads and in
+//! virtual time.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
-//! | `PERSISTENT_SEED` | seed of all drawing; printed, on failure with the smallest case that fails | from the clock |
+//! | `PERSISTENT_SEED` | seed of all random choices; printed, on failure with the smallest failing case | from the clock |
 //! | `PERSISTENT_CASES` | graphs for each fabric | 24 |
 
 use super::{
@@ -150,7 +150,7 @@ async fn mistaken(fabric: Fabric, drawn: Drawn) -> ProgramResult<()> {
     exchange.steps(drawn.iterations).await
 }
 
-/// A single wrong byte is noticed.
+/// A single wrong byte is detected.
 #[test]
 fn the_oracle_notices() {
     let destinations = vec![vec![1, 1, 0], vec![0, 0, 1]];

@@ -73,7 +73,7 @@ impl<T: Pod + PartialEq + std::fmt::Debug> Allreduce<T> {
     }
 }
 
-/// Combines two elements. Does not commute: folding in another order gives another result.
+/// Combines two elements. Does not commute: folding in a different order gives a different result.
 fn chained(a: f64, b: f64) -> f64 {
     a * 0.7 + b
 }
@@ -116,7 +116,7 @@ pub(super) async fn allreduces(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// The budget of one member, and the queues that the node has left, decide for all.
+/// The budget of one member, and the queues left on its node, determine the form for all.
 pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let mut all = Collectives::new(Group::world(fabric).await?).await?;
@@ -157,7 +157,8 @@ pub(super) async fn scarce(fabric: &Fabric) -> ProgramResult<()> {
     Ok(all.group_mut().barrier().await?)
 }
 
-/// Loses the last member. All others get `PeerLost` in bounded time, and continue among themselves.
+/// Loses the last member. All others receive `PeerLost` in bounded time, and continue among
+/// themselves.
 pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     let last = Rank::new(members as u32 - 1);

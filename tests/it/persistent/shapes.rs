@@ -31,8 +31,8 @@ impl Shape {
         Shape::Grid { dims: dims.to_vec(), periodic: vec![true; dims.len()] }
     }
 
-    /// Makes a shape from the destinations of each member. Sources are named by descending member,
-    /// so that the slots of both sides are in different orders.
+    /// Creates a shape from the destinations of each member. Sources are listed by descending
+    /// member, so that the slots of both sides are in different orders.
     pub(super) fn graph(destinations: &[Vec<usize>]) -> Self {
         let sources = |me: usize| {
             let named = |from: usize| destinations[from].iter().filter(|to| **to == me).map(move |_| from);
@@ -41,17 +41,17 @@ impl Shape {
         Shape::Graph((0..destinations.len()).map(|me| (sources(me), destinations[me].clone())).collect())
     }
 
-    /// Makes a shape from a rule for the destinations of each member.
+    /// Creates a shape from a rule for the destinations of each member.
     pub(super) fn by(members: usize, to: impl Fn(usize) -> Vec<usize>) -> Self {
         Shape::graph(&(0..members).map(to).collect::<Vec<_>>())
     }
 
-    /// Makes a star, in which member 0 exchanges with all others.
+    /// Creates a star, in which member 0 exchanges with all others.
     pub(super) fn star(members: usize) -> Self {
         Shape::by(members, |me| if me == 0 { (1..members).collect() } else { vec![0] })
     }
 
-    /// Makes a shape in which all exchange with all others.
+    /// Creates a shape in which all members exchange with all others.
     pub(super) fn complete(members: usize) -> Self {
         Shape::by(members, |me| (0..members).filter(|other| *other != me).collect())
     }

@@ -38,7 +38,7 @@ pub(super) async fn surrounded(fabric: &Fabric) -> ProgramResult<()> {
     in_all_forms(fabric, &Shape::Moore { dims: vec![2, 2], periodic: vec![true, false] }, 4).await
 }
 
-/// Nothing comes from beyond a border, and the block stays as it is.
+/// Nothing arrives from beyond a border, and the block remains unchanged.
 pub(super) async fn borders(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     in_all_forms(fabric, &Shape::Grid { dims: vec![members], periodic: vec![false] }, 4).await?;
@@ -49,8 +49,8 @@ pub(super) async fn borders(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also where both
-/// are the same member. Checked without the oracle.
+/// A block that is sent in slot s arrives in slot s XOR 1 (MPI 4.1, example 8.10), also if both are
+/// the same member. Checked without the oracle.
 pub(super) async fn opposite(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
     for form in FORMS {

@@ -86,12 +86,12 @@ pub(super) async fn blocks(fabric: &Fabric) -> ProgramResult<()> {
     Ok(hood.group_mut().barrier().await?)
 }
 
-/// Edges that only one end knows of.
+/// Edges that only one end declares.
 pub(super) async fn edges(fabric: &Fabric) -> ProgramResult<()> {
     let (me, _) = place(fabric);
     let unmatched = |side, slot, member| PrdmaError::Unmatched { side, slot, member };
     let none = || (vec![], vec![]);
-    // For each graph: the sources and destinations of its members, and the member that gets the
+    // For each graph: the sources and destinations of its members, and the member that receives the
     // specific error.
     let graphs = [
         ([(vec![], vec![1]), none(), none()], 0, unmatched(Side::Destination, 0, 1)),

@@ -25,13 +25,13 @@ fn with_awaited(error: CallError, what: impl FnOnce() -> String) -> CallError {
     }
 }
 
-/// Names the process at these coordinates, and its rank.
+/// Describes the process at these coordinates, with its rank.
 pub(super) fn process(grid: &Grid, (row, column): (usize, usize)) -> String {
     let rank = grid.rank(row, column).map_or_else(String::new, |rank| format!(", {rank}"));
     format!("process {{{row},{column}}}{rank}")
 }
 
-/// Names the other processes of the caller's scope.
+/// Describes the other processes of the caller's scope.
 pub(super) fn others(grid: &Grid, scope: Scope) -> String {
     match scope {
         Scope::Row => format!("the other processes of row {}", grid.row()),

@@ -1,8 +1,8 @@
 //! Matrix descriptions from callers, and their checks.
 //!
 //! The checks are those of the reference implementation built for debugging (`BI_ArgCheck`), except
-//! for `LDA`: where the reference warns and accesses `M` x `N` elements, of which the caller's array
-//! may have fewer, this library ends the job.
+//! for `LDA`: where the reference warns and accesses `M` x `N` elements, which may be more than the
+//! caller's array has, this library ends the job.
 
 use crate::{
     boundary::Call,
@@ -36,8 +36,8 @@ impl Described {
         self.rows
     }
 
-    /// Checks the description, warns of dubious values, and returns the shape. Without rows or without
-    /// columns, no other value matters.
+    /// Checks the description, warns about suspicious values, and returns the shape. Without rows
+    /// or without columns, no other value matters.
     ///
     /// # Errors
     /// [`CallError::NegativeExtent`], [`CallError::ShortColumns`].

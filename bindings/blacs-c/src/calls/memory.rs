@@ -1,4 +1,4 @@
-//! Fabric memory for programs, in which messages need no copies.
+//! Fabric memory for programs: messages from and to it need no copies.
 
 use crate::boundary::{Call, NO_CONTEXT};
 use core::ptr::null_mut;

@@ -9,7 +9,7 @@ use crate::{
 };
 use blacs::Parameters;
 
-/// All arguments are checked, as by the reference implementation built for debugging.
+/// All arguments are checked, as in a debug build of the reference implementation.
 const DEBUG_LEVEL: Int = 1;
 
 pub(crate) fn get(routine: &'static str, context: Int, what: Int, value: Integers) {

@@ -93,7 +93,7 @@ fn grid_extents(rows: Int, columns: Int) -> Result<(usize, usize)> {
     }
 }
 
-/// Reads a map: process numbers, column by column. There are `most` processes at most.
+/// Reads a map: process numbers, column by column. A grid has at most `most` processes.
 fn map_of(numbers: Integers, leading: Int, rows: Int, columns: Int, most: usize) -> Result<GridMap> {
     let (grid_rows, grid_columns) = grid_extents(rows, columns)?;
     if grid_rows.saturating_mul(grid_columns) > most {

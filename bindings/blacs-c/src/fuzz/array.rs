@@ -1,8 +1,9 @@
-//! Arrays of the caller's that the library must not leave.
+//! Arrays of the caller, outside of which the library must not access memory.
 //!
 //! # Safety
-//! An address that is made here leads to as many bytes as the array was made with, which is what the
-//! arguments of the call describe; the array outlives the call, and nothing else uses it meanwhile.
+//! An address created here is valid for as many bytes as the array was created with, which is the
+//! size that the arguments of the call describe. The array outlives the call, and no other code
+//! uses it during the call.
 
 #![allow(unsafe_code)]
 
@@ -13,12 +14,12 @@ use crate::{
 };
 use core::ffi::c_void;
 
-/// Words before and behind an array that is guarded.
+/// Words before and after a guarded array.
 const GUARD: usize = 8;
-/// The most bytes of an array.
+/// The maximum size of an array in bytes.
 const MOST: usize = 1 << 16;
 
-/// An array, alone in its allocation for a sanitizer, or between guards.
+/// An array: either alone in its allocation, for a sanitizer, or between guard words.
 #[derive(Debug)]
 pub(super) struct Array {
     words: Vec<u64>,
@@ -27,8 +28,8 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// Makes an array of `len` elements of `size` bytes, each byte of which is `fill`; `None` if that is
-    /// more than memory should be used for.
+    /// Creates an array of `len` elements of `size` bytes, each byte of which is `fill`; `None` if
+    /// that exceeds the memory limit for arrays.
     pub(super) fn new(len: usize, size: usize, fill: u8, guarded: bool) -> Option<Self> {
         let bytes = len.checked_mul(size).filter(|bytes| *bytes <= MOST)?;
         let guard = if guarded { GUARD } else { 0 };

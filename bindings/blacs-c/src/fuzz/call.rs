@@ -1,4 +1,4 @@
-//! Calls whose arguments are made of bytes: mostly usual ones, and any others.
+//! Calls whose arguments are generated from bytes: mostly typical values, sometimes arbitrary ones.
 
 use super::{CALL, array::Array};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use blacs::Precision;
 
-/// A program's only process, and the context that it made first.
+/// The only process of a program: its first context.
 pub(super) struct Caller(Int);
 
 /// The arguments of one call.
@@ -30,7 +30,7 @@ struct Arguments {
     top: u8,
     uplo: u8,
     diag: u8,
-    /// The remaining bytes: contents, guards, a further number.
+    /// Selects the contents, the guards and one more argument.
     more: u8,
 }
 
@@ -78,7 +78,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the elements from the first to the last that a valid description has, and 0 for others.
+    /// Returns the number of elements from the first to the last one of a valid description; 0 if
+    /// the description is invalid.
     fn elements(&self) -> usize {
         let (m, n, lda) = (extent(self.m), extent(self.n), extent(self.lda));
         match (m, n) {
@@ -97,7 +98,7 @@ impl Arguments {
         Array::new(len, size_of::<Int>(), self.more, self.more & 2 == 2)
     }
 
-    /// Checks that only rows of the matrix have changed, not what lies between columns.
+    /// Checks that only rows of the matrix have changed, not the memory between columns.
     fn check(&self, matrix: &Array) {
         let (size, apart) = (self.precision.bytes(), extent(self.lda).max(extent(self.m)).max(1));
         matrix.check(|byte| byte / size < self.elements() && byte / size % apart < extent(self.m));
@@ -112,7 +113,7 @@ impl Caller {
         Caller(context.integers().get(0))
     }
 
-    /// Makes the call that these bytes describe; none if its arrays would be long.
+    /// Makes the call that these bytes describe, unless its arrays would be too long.
     pub(super) fn call(&mut self, bytes: &[u8; CALL]) {
         let a = Arguments::of(bytes, self.0);
         let _ = match bytes[0] % 22 {
@@ -183,7 +184,7 @@ fn combine(a: &Arguments, kind: u8) -> Option<()> {
         a.check(&matrix);
         return Some(());
     }
-    // Without rows, places of winners are not written; with -1, there are no arrays of them.
+    // Without rows, positions of winners are not written; with -1, there are no arrays for them.
     let ldia = number(a.uplo.wrapping_add(a.diag));
     let places = if a.elements() == 0 { 0 } else { extent(a.n).saturating_mul(extent(ldia)) };
     let (mut rows, mut columns) = (a.ints(places)?, a.ints(places)?);
@@ -217,7 +218,7 @@ fn grid(a: &Arguments, kind: u8) -> Option<()> {
     if kind == 11 {
         setup::gridinit("blacs_gridinit", context.integers(), letter(a.uplo, b"rcRC"), a.row.wrapping_add(1), a.n);
     } else {
-        // More than one process is refused before the array is read.
+        // A grid of more than one process is rejected before the array is read.
         let mut map = Array::new(1, size_of::<Int>(), if a.diag < 0xc0 { 0 } else { a.diag }, a.more & 1 == 1)?;
         setup::gridmap("blacs_gridmap", context.integers(), map.integers(), a.lda, a.row.wrapping_add(1), a.n);
         map.check(|_| false);
@@ -274,7 +275,7 @@ fn memory_of_the_fabric(a: &Arguments) -> Option<()> {
     Some(())
 }
 
-/// Routines after which little is possible.
+/// Routines that free buffers or end the grid or the program.
 fn end(a: &Arguments, kind: u8) -> Option<()> {
     match kind {
         17 | 18 => teardown::freebuff("blacs_freebuff", a.context, a.m),

@@ -25,7 +25,7 @@ pub struct Abort {
     pub rank: Option<u32>,
     /// The exit code of the abort.
     pub code: i32,
-    /// The reason of the abort.
+    /// The reason for the abort.
     pub text: String,
 }
 

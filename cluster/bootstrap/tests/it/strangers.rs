@@ -1,4 +1,4 @@
-//! Unauthenticated connections: they are closed and do not disturb the job.
+//! Unauthenticated connections: they are closed and do not affect the job.
 
 use crate::team::{LONG, answer, at_once, coordinator, hello, join, join_all, plan};
 use bootstrap::{Error, Secret};

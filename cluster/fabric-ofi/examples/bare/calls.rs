@@ -25,8 +25,8 @@ const BATCH: usize = 16;
 const RECEIVES: usize = 64;
 /// Size of such a buffer in bytes.
 const MESSAGE: usize = 4096;
-/// Number of bytes before the buffers for messages: the part that peers access, and the part that
-/// operations use.
+/// Number of bytes before the buffers for messages: the part that peers access, and the part used
+/// by this process's operations.
 const FIRST: usize = 2 * LONG;
 
 pub(crate) struct Calls {
@@ -54,7 +54,7 @@ fn check(call: &str, returned: impl Into<i64>) -> Result<()> {
     if returned >= 0 { Ok(()) } else { Err(format!("{call}: {returned}").into()) }
 }
 
-/// Queries the offer that `fabric_ofi` uses.
+/// Queries the same offer as `fabric_ofi`.
 fn offer(provider: &str, domain: &str) -> Result<*mut sys::fi_info> {
     let (provider, domain) = (CString::new(provider)?, CString::new(domain)?);
     let mut found = null_mut();
@@ -90,7 +90,8 @@ impl Calls {
     pub(crate) fn open(provider: &str, domain: &str) -> Result<Self> {
         let info = offer(provider, domain)?;
         let len = FIRST + RECEIVES * MESSAGE;
-        // Memory like that of ranks, which other processes can map: its pages take longer.
+        // Memory of the same kind as that of ranks, which other processes can map: its pages are
+        // slower.
         let file = memfd_create("bare", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, len as u64)?;
         // SAFETY: a new mapping, of a file that is as long.
@@ -239,7 +240,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Reads the queue once, and answers messages.
+    /// Reads the completion queue once, and answers messages.
     fn answer(&mut self) -> Result<()> {
         let mut seen = Seen::default();
         self.look(&mut seen)?;

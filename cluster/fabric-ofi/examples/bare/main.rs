@@ -9,8 +9,8 @@
 //! Two processes run on one core each: one measures, the other makes progress on its endpoint or,
 //! as a program over `Fabric`, waits. The rounds of all sides alternate, and so does the side that
 //! is first. The output is in ns per operation: the 10th percentile of the rounds, because other
-//! processes use the machine, too. With `--nic` the program's words are changed by libfabric's
-//! atomics, otherwise by the other rank's CPU.
+//! processes use the machine, too. With `--nic`, libfabric's atomics change the program's words;
+//! otherwise the other rank's CPU does.
 
 mod calls;
 mod layer;
@@ -89,7 +89,7 @@ trait Side {
     fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
 }
 
-/// Answers until the turn ends, which is checked only now and then.
+/// Answers until the turn ends, which is checked only occasionally.
 fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMut() -> Result<()>) -> Result<()> {
     while !is_over()? {
         (0..256).try_for_each(|_| answer())?;
@@ -109,7 +109,7 @@ struct Options {
     provider: Option<String>,
     /// Its domain [default: `shm` of `shm`, else `lo`].
     domain: Option<String>,
-    /// Be the other process, to which standard input leads.
+    /// Run as the other process, controlled through standard input.
     #[arg(long, hide = true)]
     serve: bool,
 }
@@ -233,7 +233,7 @@ fn compare(
             let index = takers[(round + turn) % takers.len()];
             socket.write_all(&[index as u8])?;
             socket.read_exact(&mut [0])?;
-            // Work left over by the previous turn is not measured.
+            // Work left over from the previous turn is not measured.
             sides[index].run(operation, 1)?;
             let begun = Instant::now();
             sides[index].run(operation, count)?;

@@ -57,7 +57,7 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    /// Joins as one of two ranks, each on a node of its own.
+    /// Joins as one of two ranks on different nodes.
     pub(crate) fn open(me: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<Self> {
         let offers = providers(&Wanted::default().provider(provider).domain(domain))?;
         let offer = offers.iter().find(|offer| offer.is_usable()).ok_or("no usable offer")?;

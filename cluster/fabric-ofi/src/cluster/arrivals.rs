@@ -25,7 +25,7 @@ use tofu2_sim::shm::part::{FarCommand, FarReply};
 pub(super) enum Arrival {
     /// A message with a command.
     Command { head: Head, bytes: Vec<u8> },
-    /// The bytes of a command were moved, or never will be.
+    /// The bytes of a command have been moved, or can no longer be moved.
     Moved { moved: Box<Moved>, arrived: bool },
     /// A command of this rank has completed; `reply` is the answer of its target, if there was one.
     Replied { command: Box<FarCommand>, reply: Option<FarReply> },
@@ -95,7 +95,7 @@ impl Net {
         }
     }
 
-    /// Ensures that no work of lost ranks takes effect any more.
+    /// Ensures that no further work of lost ranks takes effect.
     pub(super) fn forget_arrivals(&self, lost: &[Rank]) {
         let lost: BTreeSet<u32> = lost.iter().map(|rank| rank.number()).collect();
         // Waits for work in progress.

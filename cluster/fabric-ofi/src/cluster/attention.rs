@@ -1,9 +1,9 @@
 //! Decides which threads poll the network: those of the program while they wait, or the progress
 //! thread.
 //!
-//! A waiting program sees completions soonest if it polls itself, and writes by ranks of its node
-//! need no poll of the network at all. A wait therefore first checks only memory, then also polls
-//! the network, and finally hands over to the progress thread and parks.
+//! A waiting program sees completions soonest if it polls itself, and writes by ranks of the same
+//! node require no network poll at all. A wait therefore first checks only memory, then polls the
+//! network as well, and finally parks and leaves polling to the progress thread.
 
 use std::{
     sync::{
@@ -13,7 +13,7 @@ use std::{
     thread::Thread,
 };
 
-/// Fruitless polls of a wait before its first poll of the network: writes of the own node arrive
+/// Fruitless polls of a wait before its first poll of the network: writes from the same node arrive
 /// sooner.
 const OWN_NODE: u32 = 128;
 /// Fruitless polls of a wait before the progress thread takes over; fewer than before an executor
@@ -31,7 +31,7 @@ pub(super) struct Attention {
     looks: AtomicU64,
     /// Number of their fruitless polls since the last successful one.
     vain: AtomicU32,
-    /// Whether they leave polling to the progress thread.
+    /// Whether those threads leave polling to the progress thread.
     handed_over: AtomicBool,
     /// Whether they never do.
     never: AtomicBool,

@@ -28,7 +28,7 @@ use tofu2_sim::shm::part::{Cargo, FarCommand, FarReply, Obeyed};
 const INLINE: usize = PAYLOAD - FarCommand::BYTES;
 const _: () = assert!(FarReply::BYTES <= FarCommand::BYTES, "a reply holds as many");
 
-/// Commands of other nodes that are in progress here, or wait.
+/// Commands from other nodes that are in progress or waiting here.
 #[derive(Debug, Default)]
 pub(super) struct Bench {
     posters: BTreeMap<u32, Poster>,
@@ -99,8 +99,8 @@ impl Net {
         });
     }
 
-    /// Starts to move the bytes of a command, which are at `at` in this rank's heap. Returns
-    /// whether that is possible.
+    /// Starts moving the bytes of a command, which are at `at` in this rank's heap. Returns whether
+    /// that is possible.
     fn begin_move(&self, moved: Moved, at: u64) -> bool {
         let Moved { command, head, region } = moved;
         let (len, there) = (command.len(), head.offset);
@@ -134,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// Completes a command whose bytes were moved, or never will be.
+    /// Completes a command whose bytes have been moved, or can no longer be moved.
     pub(super) fn moved(&mut self, net: &Net, moved: &Moved, arrived: bool) {
         let reply = net.part.moved(&moved.command, moved.region, arrived);
         net.reply(&moved.head, Answer::Good, reply.to_bytes());

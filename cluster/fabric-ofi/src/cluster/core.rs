@@ -36,7 +36,7 @@ pub(super) enum Phase {
     Running,
     /// A rank is lost: no new operations start.
     Draining,
-    /// The endpoint could not be opened or has failed: no operations start any more.
+    /// The endpoint could not be opened or has failed: no further operations start.
     Broken,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct State {
     pub(super) core: Core,
 }
 
-/// Converts an error of libfabric to an error of the contract.
+/// Converts an error of libfabric to a [`FabricError`].
 pub(super) fn network(error: &OfiError) -> FabricError {
     let errno = match error {
         OfiError::Call { code, .. } => *code,
@@ -174,7 +174,7 @@ impl Core {
         (self.far(rank).puts.begin(), self.puts.begin())
     }
 
-    /// Records that a put is visible, or never will be.
+    /// Records that a put is visible, or will never become visible.
     pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
         self.far(rank).puts.end(number);
         self.puts.end(among_all);
@@ -227,7 +227,7 @@ impl Core {
         self.woken.append(&mut self.waiters);
     }
 
-    /// Lets the notices behind one that will not be answered proceed.
+    /// Lets the notices behind one that will never be answered proceed.
     fn give_up_notice(&mut self, rank: u32, id: u64) {
         let far = self.far(rank);
         far.notices = far.notices.saturating_sub(1);

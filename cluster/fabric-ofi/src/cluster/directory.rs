@@ -75,7 +75,8 @@ impl Directory {
         }
     }
 
-    /// Ends the use of a region of `rank`. Returns whether no operation is in flight in it.
+    /// Stops this rank's use of a region of `rank`. Returns whether no operation is in flight in
+    /// it.
     pub(super) fn revoke(&mut self, rank: u32, key: RegionKey) -> bool {
         if let Some((region, _)) = self.known.get(&(rank, key.index)).filter(|(region, _)| region.key == key) {
             // Release: pairs with the acquire in `is_revoked`.
@@ -119,7 +120,7 @@ impl Directory {
         true
     }
 
-    /// Starts to drop a region of this rank. Returns the ranks that have looked it up.
+    /// Starts dropping a region of this rank. Returns the ranks that have looked it up.
     pub(super) fn close(&mut self, key: RegionKey) -> BTreeSet<u32> {
         self.closing.insert(key.to_bits());
         self.holders.remove(&key).unwrap_or_default()

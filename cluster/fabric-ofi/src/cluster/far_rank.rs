@@ -27,7 +27,7 @@ impl Window {
         self.base + self.visible.len() as u64
     }
 
-    /// Records that a put is visible, or never will be.
+    /// Records that a put is visible, or will never become visible.
     pub(super) fn end(&mut self, put: u64) {
         let at = put.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
         if let Some(visible) = at.and_then(|at| self.visible.get_mut(at)) {

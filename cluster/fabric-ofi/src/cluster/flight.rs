@@ -18,8 +18,8 @@ pub(super) enum Job {
     GetInto(Place),
     /// A request by message.
     Ask,
-    /// A message with updates of a gate that requests those of another gate. The flight stores the
-    /// answer.
+    /// A message with updates of a gate, which requests the updates of another gate. The flight
+    /// stores the answer.
     Gate,
     /// A message that looks up this region. The result is stored as soon as the answer arrives,
     /// because the next message may revoke the region.
@@ -27,7 +27,7 @@ pub(super) enum Job {
     /// A message that requests a word, which is stored in this rank's own memory.
     WordInto(Place),
     /// A libfabric atomic, or the load or store of a word. Its result is stored in this rank's own
-    /// memory if there is a place.
+    /// memory if a place is given.
     Word(Option<Place>),
     /// A message with a notice. It occupies room at the target until it completes, and longer if
     /// the target holds it back.
@@ -62,9 +62,9 @@ pub(super) struct Flight {
     pub(super) wanted: bool,
     /// For a put: its number among the puts to its rank, and its number among all puts.
     pub(super) put: Option<(u64, u64)>,
-    /// The remote region that libfabric accesses.
+    /// The region of another rank that libfabric accesses.
     pub(super) far: Option<Arc<FarRegion>>,
-    /// The own region that libfabric accesses.
+    /// The region of this rank that libfabric accesses.
     pub(super) own: Option<RegionKey>,
     /// The part of the transfer that has not been posted.
     pub(super) rest: Option<Rest>,
@@ -94,7 +94,7 @@ impl Flight {
     }
 }
 
-/// Number of slots that stay allocated even if all are free.
+/// Number of slots that remain allocated even if all are free.
 const KEPT: usize = 16;
 
 #[derive(Debug, Default)]
@@ -109,7 +109,7 @@ struct Slot {
 pub(super) struct Flights {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Number of flights so far, which makes ids unique even if the slots are reallocated.
+    /// Number of flights so far. It makes ids unique even if the slots are reallocated.
     number: u32,
     /// Number of flights without an outcome.
     under_way: usize,

@@ -1,10 +1,10 @@
-//! Gates whose wires lead to other nodes: their updates as messages, and the barrier unit of a
+//! Gates connected to gates of other nodes: their updates as messages, and the barrier unit of a
 //! fabric.
 //!
-//! The ranks of a gate's node execute it, and send its updates to the ranks whose gates it is wired
-//! to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). A rank that receives updates
-//! executes the gates that they complete, and sends their updates in turn. Processing updates is
-//! therefore deferred work: see [`super::arrivals`].
+//! The ranks of a gate's node execute it, and send its updates to the ranks whose gates it is
+//! connected to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). A rank that receives
+//! updates executes the gates that they complete, and sends their updates in turn. Processing
+//! updates is therefore deferred work: see [`super::arrivals`].
 
 use super::{
     flight::{Flight, Job},
@@ -85,7 +85,7 @@ fn none_if_lost<T>(outcome: Result<T>) -> Result<Option<T>> {
 }
 
 impl Cluster {
-    /// Returns the barrier unit of the own node, which executes all gates of its ranks.
+    /// Returns the barrier unit of this node, which executes all gates of its ranks.
     fn unit(&self) -> Result<&dyn BarrierUnit> {
         self.below.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
@@ -97,7 +97,7 @@ impl BarrierUnit for Cluster {
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
-        // Values that destinations on other nodes have read make room.
+        // Room is made when destinations on other nodes have read earlier values.
         self.net.look();
         self.unit()?.take(relays)
     }

@@ -1,6 +1,6 @@
 //! The heap of a rank's segment as memory of libfabric.
 //!
-//! A [`Heap`] is mapped as long as its `keep` lives. It is accessed only by atomics or
+//! A [`Heap`] stays mapped as long as its `keep` lives. It is accessed only by atomics or
 //! `rdma_fabric::access`, because ranks of the node write it at any time. [`Domain::region_over`]
 //! requires nothing else.
 #![allow(unsafe_code)]

@@ -7,7 +7,7 @@ use rdma_fabric::Result;
 use tofu2_sim::shm::part::gets_on;
 
 impl Net {
-    /// Makes progress like [`Net::progress`], for a thread of the program.
+    /// Makes progress as [`Net::progress`] does, on behalf of a thread of the program.
     pub(super) fn look(&self) {
         self.attention.attend();
         self.progress();
@@ -22,8 +22,8 @@ impl Net {
         })
     }
 
-    /// Makes progress for a wait that a change of this rank's memory ends, if the network is to be
-    /// polled.
+    /// Makes progress for a wait that ends when this rank's memory changes, if the network is due
+    /// to be polled.
     pub(super) fn look_while_waiting(&self) {
         if self.attention.waits() {
             self.progress();
@@ -47,7 +47,7 @@ impl Net {
     }
 
     /// Polls for a result that the network brings; `first` if the operation was just posted. `work`
-    /// checks for the result, and makes progress before it does if its last argument is set.
+    /// checks for the result, after making progress if its last argument is set.
     pub(super) fn polling<T>(
         &self,
         cx: &mut Context<'_>,

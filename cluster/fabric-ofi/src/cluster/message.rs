@@ -22,10 +22,10 @@ pub(super) enum Kind {
     Card = 6,
     /// Answers the request `id`: `detail` is an [`Answer`], `a` and `b` are results.
     Done = 7,
-    /// A command of a control queue: it follows, and after it its bytes, or, if `detail` is
-    /// [`LONG`], they stay in the sender's heap from `offset` on.
+    /// A command of a control queue: the command follows, then its bytes. If `detail` is [`LONG`],
+    /// the bytes stay in the sender's heap from `offset` on instead.
     Command = 8,
-    /// Updates of a gate, for a gate of the receiver: they follow.
+    /// Updates of a gate for a gate of the receiver; they follow the head.
     Gate = 9,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The heap of a rank's segment is accessed in two ways. Ranks of the same node map it
 //! ([`tofu2_sim::shm::part`]); for all other ranks it is registered with libfabric. The address of
-//! an operation selects its path: operations on memory of the own node access the mapping directly.
+//! an operation selects its path: operations on memory of this node access the mapping directly.
 //!
 //! * Puts and gets use `fi_write` and `fi_read`. A put completes when its bytes are visible at the
 //!   target, which is woken if it is parked.

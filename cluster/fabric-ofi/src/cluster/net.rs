@@ -1,5 +1,5 @@
-//! The state of a rank in a cluster, shared by its threads: those of its program and of its
-//! helpers, and the progress thread, which runs while these compute or sleep.
+//! The state of a rank in a cluster, shared by its threads: the threads of its program and of its
+//! helpers, and the progress thread, which runs while the others compute or sleep.
 
 use super::{
     attention::Attention,
@@ -105,7 +105,7 @@ impl Net {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `work` under the lock, and wakes the wakers that it collected afterwards.
+    /// Calls `work` under the lock, and afterwards wakes the collected wakers.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         self.finish(self.lock(), work)
     }
@@ -115,7 +115,7 @@ impl Net {
         let core = &mut state.core;
         let (woken, shed, drained) = (taken(&mut core.woken), taken(&mut core.shed), core.has_drained());
         let has_come = !core.arrivals.is_empty();
-        // Only the holder of the lock stores it.
+        // Only the holder of the lock stores this flag.
         if core.owes() != self.owes.load(Relaxed) {
             self.owes.store(core.owes(), Relaxed);
         }
@@ -155,7 +155,7 @@ impl Net {
     }
 
     /// Waits up to `within` until the operations that are now in flight have completed, but not for
-    /// operations that helpers start meanwhile.
+    /// operations that helpers start in the meantime.
     pub(super) fn settle_posted(&self, within: Duration) {
         let posted = self.lock().core.flights.those(|_| true);
         let patience = &mut Patience::new();
@@ -197,10 +197,10 @@ impl Net {
         self.part.objection(rank)
     }
 
-    /// Waits on this thread until `look` returns a value, and makes progress meanwhile.
+    /// Blocks this thread until `look` returns a value, making progress in the meantime.
     ///
     /// # Errors
-    /// Those of `look`; those of [`Net::objection`].
+    /// Those of `look` and of [`Net::objection`].
     pub(super) fn wait<T>(&self, rank: Rank, mut look: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
         let mut patience = Patience::new();
         loop {

@@ -1,5 +1,5 @@
-//! Messages sent by this rank: requests and answers in the order of sending, and those that wait
-//! for room.
+//! Outgoing messages: requests and answers, which are sent in order, and the queue of those that
+//! wait for room.
 
 use super::{
     core::{Core, Phase, State, network},
@@ -123,7 +123,7 @@ impl Core {
         gone.into_iter().for_each(|(flight, ..)| self.never_began(flight));
     }
 
-    /// Handles a message that failed. A lost answer leaves its rank waiting: unless that rank is
+    /// Handles a message that failed. A lost answer leaves its rank waiting: unless the rank is
     /// reported lost in time, the endpoint is considered unusable.
     pub(super) fn failed_to_send(&mut self, tag: u64, error: FabricError) {
         match answered_rank(tag) {

@@ -80,7 +80,7 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
             return Poll::Ready(Err(error));
         }
         if pending {
-            // Once the job is aborted, their visibility may never be reported.
+            // Once the job has been aborted, the visibility of the puts may never be reported.
             if let Some(error) = core.part.objection(Rank::new(core.me)) {
                 return Poll::Ready(Err(error));
             }
@@ -92,8 +92,8 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
 }
 
 impl State {
-    /// Makes progress if wanted. Removes the waker of the polling task before, which the task
-    /// stores again if it stays pending.
+    /// Makes progress if requested. First removes the waker of the polling task, which stores it
+    /// again if it remains pending.
     fn look_without(&mut self, waker: &Waker, wanted: bool) {
         if !wanted {
             return;

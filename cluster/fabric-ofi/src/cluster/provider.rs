@@ -1,5 +1,5 @@
-//! The [`Provider`] of a cluster: memory of the own node is shared memory, memory of other nodes is
-//! accessed by libfabric.
+//! The [`Provider`] of a cluster: memory of this rank's node is accessed as shared memory, memory
+//! of other nodes through libfabric.
 
 use super::{directory::FarRegion, net::Net, polling, region::SharedRegion, transfer::Transfer};
 use core::{
@@ -20,7 +20,7 @@ use tofu2_sim::shm::part::Part;
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) net: Arc<Net>,
-    /// The same handle on the node.
+    /// The rank's handle of its node's shared memory.
     pub(super) below: Fabric,
 }
 
@@ -80,7 +80,7 @@ impl Provider for Cluster {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         if !self.net.is_far(addr.rank) {
             let place = self.below.provider().resolve(addr, len, align, width);
-            // Atomics of the CPU must not bypass the network then.
+            // With such words, atomics of the CPU must not bypass the network.
             return if self.net.watched.is_some() { place.map(Place::hidden) } else { place };
         }
         let (region, anchor) = self.net.region(addr.rank, addr.region)?;
@@ -177,7 +177,7 @@ impl Provider for Cluster {
         if found.is_some() {
             self.net.attention.found();
         }
-        // A waiting caller polls the wait next, which polls the network.
+        // A waiting caller next polls its wait, which polls the network.
         if found.is_some() || waiting || !self.net.attention.wants() {
             return Ok(found);
         }
@@ -226,7 +226,7 @@ impl Provider for Cluster {
     }
 
     /// Runs the deferred cleanup of a dropped future on this thread. It waits only for the network,
-    /// on which the thread makes progress meanwhile.
+    /// on which this thread makes progress.
     fn detach(&self, rest: Leftover<'_>) {
         let mut rest = rest.boxed();
         let mut patience = super::wait::Patience::new();

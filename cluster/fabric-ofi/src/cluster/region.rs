@@ -25,7 +25,7 @@ impl SharedRegion {
         self.below.as_ref()
     }
 
-    /// Ends its use by other nodes. Returns the region of the node's provider, and a guard to be
+    /// Stops its use by other nodes. Returns the region of the node's provider, and a guard to be
     /// dropped after it.
     pub(super) fn take(mut self) -> Option<(Region, Closing)> {
         let below = self.below.take()?;
@@ -49,7 +49,7 @@ impl Drop for SharedRegion {
     }
 }
 
-/// A region that can't be looked up any more, but is still registered.
+/// A region that can no longer be looked up, but is still registered.
 #[derive(Debug)]
 pub(super) struct Closing {
     net: Arc<Net>,

@@ -73,7 +73,7 @@ impl Rest {
         self.what.len() == 0
     }
 
-    /// Posts as many bytes as one transfer may have, and removes them. Returns whether there was
+    /// Posts as many bytes as fit in one transfer, and removes them. Returns whether there was
     /// room.
     pub(super) fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
         let len = self.what.len().min(link.longest);

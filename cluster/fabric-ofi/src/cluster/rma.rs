@@ -1,4 +1,5 @@
-//! Puts and gets by libfabric, in consecutive parts if they exceed its longest transfer.
+//! Puts and gets through libfabric, split into consecutive parts if they exceed its longest
+//! transfer.
 
 use super::{
     core::{Core, Phase, State, network},
@@ -112,7 +113,7 @@ impl State {
             return Ok(None);
         }
         // Checked again under the lock: the progress thread may have revoked the region in the
-        // meantime, and another thread of the program may have dropped the own region.
+        // meantime, and another thread of the program may have dropped the local region.
         if far.is_revoked() {
             return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
         }
@@ -143,9 +144,9 @@ impl State {
         }
     }
 
-    /// Moves bytes between this rank's heap and the heap of a rank of another node, at `there`; in
-    /// the direction of this rank if `fetches`. The flight holds this rank's region. The transfer
-    /// starts when there is room.
+    /// Moves bytes between this rank's heap and the heap of a rank of another node, at `there`;
+    /// towards this rank if `fetches`. The flight holds this rank's region. The transfer starts
+    /// when there is room.
     pub(super) fn move_bytes(&mut self, flight: Flight, here: Range<usize>, there: u64, fetches: bool) {
         let what = if fetches { What::GetInto(here) } else { What::PutOwn(here) };
         flight.own.into_iter().for_each(|own| self.core.directory.enter_own(own));

@@ -150,7 +150,7 @@ impl Core {
         self.tell(rank, head, Vec::new());
     }
 
-    /// Answers the revoke requests for a region in which no operation is in flight any more.
+    /// Answers the revoke requests for a region in which no operation is in flight any longer.
     pub(super) fn answer_revokes(&mut self, far: &FarRegion) {
         let (ready, later) = core::mem::take(&mut self.revoking)
             .into_iter()

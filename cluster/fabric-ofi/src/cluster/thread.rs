@@ -9,16 +9,16 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// How long the thread rests while threads of the program poll the network: initially, and at most.
+/// The initial and the maximum pause of the thread while threads of the program poll the network.
 const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
-/// Number of polls by the program's threads, since the last comparison, that lets the thread rest.
+/// The thread pauses if the program's threads have polled at least this often since the last
+/// comparison.
 const ATTENDED: u64 = 8;
 /// Polls without an event before the thread sleeps.
 const LOOKS: u32 = 64;
 /// Polls without an event before the thread yields the CPU.
 const SPINS: u32 = 8;
-/// The longest sleep on the endpoint's descriptor, which does not signal all work of some
-/// providers.
+/// The longest sleep on the endpoint's descriptor, which some providers do not signal for all work.
 const SLEEP: Duration = Duration::from_millis(20);
 /// The longest sleep without a descriptor.
 const NAP: Duration = Duration::from_millis(5);
@@ -80,8 +80,8 @@ fn run(net: &Net) {
         }
         seen = attention.looks();
         match sleep(net) {
-            // Also after an atomic of a peer, which is not an event: more of them may follow at
-            // once.
+            // Also after a peer's atomic, which is not an event, because more of them may follow
+            // immediately.
             Some(true) => vain = 0,
             Some(false) => {}
             None => {

@@ -1,8 +1,8 @@
 //! Operations of this rank on memory of other nodes.
 //!
-//! Bytes are moved by libfabric's puts and gets. Single-copy-atomic accesses are not: puts and gets
-//! of 4 or 8 aligned bytes are words, which the target's CPU stores and loads, as it executes
-//! atomics. A put with a notice carries its bytes in the message if they are few.
+//! Bytes are moved by libfabric's puts and gets. Single-copy-atomic accesses are not: aligned puts
+//! and gets of 4 or 8 bytes are stores and loads of words, which the target's CPU executes, like
+//! atomics. The message of a put with a notice carries the bytes if they are few.
 
 use super::{
     core::State,
@@ -22,8 +22,8 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// Maximum number of bytes of own memory that a put copies instead of waiting until the network has
-/// read them.
+/// Maximum number of bytes that a put copies from this rank's memory instead of waiting until the
+/// network has read them.
 const COPIED: usize = 1024;
 
 /// An operation on a place of another node.

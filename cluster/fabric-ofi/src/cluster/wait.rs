@@ -4,7 +4,7 @@ use crate::{OfiError, Result};
 use core::time::Duration;
 use std::{fs::File, io::Read, thread, time::Instant};
 
-/// Polls before the first yield, and from there to the first nap.
+/// Number of polls before the first yield; `YIELDS` more polls precede the first nap.
 const SPINS: u32 = 100;
 const YIELDS: u32 = 400;
 /// The longest nap.
@@ -27,7 +27,7 @@ impl Patience {
         self.begun.elapsed()
     }
 
-    /// Rests a little; the more often it is called, the longer.
+    /// Pauses, for longer with each call.
     pub(super) fn rest(&mut self) {
         self.looks = self.looks.saturating_add(1);
         if self.looks <= SPINS {

@@ -1,5 +1,5 @@
-//! Words of this rank that are waited for, where an atomic of a peer changes memory without an
-//! event.
+//! The words of this rank for which waits are in progress, for networks on which a peer's atomic
+//! changes memory without an event.
 //!
 //! Each check of a wait records the value that it saw. A thread that makes progress compares memory
 //! with these values, and wakes the waits if there is a value that no check has seen. A parked wait
@@ -17,16 +17,16 @@ use tofu2_sim::shm::part::Part;
 /// The region of a word, its offset in the region, and its width.
 type At = (RegionKey, u64, usize);
 
-/// A word that is waited for.
+/// A word for which waits are in progress.
 #[derive(Debug)]
 struct Word {
     place: Place,
     waits: usize,
-    /// The value that the last check saw; `None` if there was none since a wait began.
+    /// The value that the last check saw; `None` if there has been no check since a wait began.
     seen: Option<u64>,
 }
 
-/// All words that are waited for.
+/// All words for which waits are in progress.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     words: Mutex<HashMap<At, Word>>,
@@ -88,8 +88,8 @@ impl Watched {
         }
     }
 
-    /// Returns whether a word that is waited for has a value that the last check did not see, or is
-    /// gone.
+    /// Returns whether a word for which a wait is in progress has a value that the last check did
+    /// not see, or no longer exists.
     pub(super) fn has_news(&self, below: &Fabric) -> bool {
         if self.count.load(Relaxed) == 0 {
             return false;

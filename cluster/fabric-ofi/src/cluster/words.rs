@@ -1,4 +1,5 @@
-//! Words of other ranks, and atomics on own words, by libfabric's atomics instead of messages.
+//! Access to words of other ranks, and atomics on this rank's words, through libfabric's atomics
+//! instead of messages.
 //!
 //! A NIC's atomics are atomic with respect to each other, but not to atomics of a CPU. If they are
 //! used, they are therefore used for all atomics, including those of a rank on its own memory,

@@ -1,12 +1,12 @@
-//! The data that a libfabric put delivers to its target: the range of bytes that it has written, so
-//! that a rank that waits for other bytes stays asleep.
+//! The data that a libfabric put delivers to its target: the range of bytes that it has written. A
+//! rank that waits for other bytes is therefore not woken.
 
 use core::ops::Range;
 use tofu2_sim::shm::part::Part;
 
 /// Unit of ranges in bytes.
 const GRAIN: u64 = 8;
-/// Number of bits for the first unit; the bits above hold the number of units.
+/// Number of bits for the first unit; the higher bits hold the number of units.
 const FIRST: u32 = 40;
 
 /// Encodes the `len` bytes at offset `at` of a heap; 0 if the range can't be encoded.

@@ -9,7 +9,7 @@ use std::{ffi::c_void, ptr};
 
 /// Offsets of the operand, the comparand and the result of an atomic in its slot.
 pub(super) const WORDS: [usize; 3] = [0, 8, 16];
-/// The flags of all posts that have flags.
+/// The flags of all posts that take flags.
 const FLAGS: u64 = sys::FI_COMPLETION as u64;
 
 /// The arguments of an operation's call.
@@ -193,7 +193,7 @@ fn datatype(width: usize) -> sys::fi_datatype {
     if width == 4 { sys::FI_UINT32 } else { sys::FI_UINT64 }
 }
 
-/// Returns the value that an atomic has found.
+/// Returns the value of the word before an atomic.
 ///
 /// # Safety
 /// The operation in the slot whose bytes start there has completed.

@@ -27,7 +27,7 @@ struct Late {
     ///
     /// A software provider may be in the middle of a message for it, in another thread or in later
     /// calls. The memory therefore stays mapped until all endpoints are closed, so that late bytes
-    /// reach no memory of another owner.
+    /// are not written to memory that has been reused.
     retired: Vec<Memory>,
 }
 
@@ -83,13 +83,13 @@ impl Domain {
         self.late().endpoints += 1;
     }
 
-    /// Records that an endpoint is closed.
+    /// Records that an endpoint has been closed.
     pub(super) fn endpoint_is_closed(&self) {
         let mut late = self.late();
         late.endpoints -= 1;
         let retired = if late.endpoints == 0 { mem::take(&mut late.retired) } else { Vec::new() };
         drop(late);
-        // The drop may run code of the memory's owner, which must not run under the lock.
+        // The drop may run code of the memory's owner, so the lock is not held.
         drop(retired);
     }
 
@@ -112,8 +112,7 @@ impl Drop for Domain {
     fn drop(&mut self) {
         // SAFETY: endpoints, queues and registrations hold the domain, so all of them are closed.
         if !unsafe { close(self.domain.as_ptr().cast()) } {
-            // An object of the domain is still open nevertheless, and may write: no memory is
-            // released.
+            // An object of the domain is still open and may write: no memory is released.
             mem::forget(self.fabric.take());
             mem::forget(mem::take(&mut self.late().retired));
         }

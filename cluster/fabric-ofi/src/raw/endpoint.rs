@@ -79,7 +79,7 @@ impl Used {
         self.notes.as_ptr().wrapping_add(index * CONTEXT).cast()
     }
 
-    /// Returns the owner of a context; `None` if it is not one of this endpoint.
+    /// Returns the owner of a context; `None` if the context is not from this endpoint.
     pub(super) fn noted(&self, note: *mut std::ffi::c_void) -> Option<Noted> {
         let offset = (note as usize).checked_sub(self.notes.as_ptr() as usize)?;
         let index = offset / CONTEXT;
@@ -166,7 +166,7 @@ impl Endpoint {
         self.objects.descriptor()
     }
 
-    /// Returns whether that descriptor wakes a thread that sleeps on it from now on.
+    /// Returns whether that descriptor wakes a thread that starts to sleep on it now.
     pub(crate) fn may_sleep(&self) -> Result<bool, Failed> {
         Ok(!self.batch.is_left() && self.refused.is_empty() && self.objects.may_sleep()?)
     }
@@ -175,7 +175,7 @@ impl Endpoint {
         self.objects.domain()
     }
 
-    /// Queries the provider for each atomic on each kind of word. There are none unless the
+    /// Queries the provider for each atomic on each kind of word. The result is empty unless the
     /// endpoint's offer has atomics.
     pub(crate) fn atomics(&self) -> Atomics {
         if self.domain().info().facts().caps & u64::from(sys::FI_ATOMIC) == 0 {
@@ -204,7 +204,8 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // A peer may still write the destination of an operation, and no call reports when it has.
+        // A peer may still write to the destination of an operation, and no call reports when it is
+        // done.
         for held in self.used.slots.held() {
             match &held.holds {
                 Holds::Slot => self.used.memory.abandon(),

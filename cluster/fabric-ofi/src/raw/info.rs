@@ -88,7 +88,7 @@ impl Info {
             (*(*info).domain_attr).mr_mode = hints.registration as i32;
             (*(*info).domain_attr).resource_mgmt = hints.resources;
             (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
-            // Progress is made by calls: threads of a provider would take the CPU from threads that
+            // Requests manual progress: a provider's threads would take the CPU from threads that
             // wait.
             (*(*info).domain_attr).data_progress = sys::FI_PROGRESS_MANUAL;
             (*(*info).domain_attr).name = name(&hints.domain);

@@ -1,4 +1,4 @@
-//! Regions over memory of callers, whose safety rests on the caller's promise alone.
+//! Regions over callers' memory, whose safety depends on the caller's guarantee alone.
 
 use super::Memory;
 use crate::{Domain, OfiError, Region, Result};

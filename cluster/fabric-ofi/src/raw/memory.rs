@@ -65,7 +65,8 @@ impl Memory {
         }
     }
 
-    /// Returns own pages to the system, but keeps their addresses: they contain zeros then.
+    /// Returns pages that this process allocated to the system, but keeps their addresses mapped;
+    /// they then contain zeros.
     pub(super) fn give_pages_back(&self) {
         if let Self::Pages(map) = self {
             // SAFETY: there is no reference to these bytes, and all readers expect them to change.
@@ -170,7 +171,7 @@ impl Registration {
         self.descriptor
     }
 
-    /// Keeps the memory forever: a peer may still write it, and no call reports when it has.
+    /// Leaks the memory: a peer may still write to it, and no call reports when it is done.
     pub(super) fn abandon(&self) {
         // Relaxed: the thread that drops the last reference sees this store, as all uses of the
         // memory.

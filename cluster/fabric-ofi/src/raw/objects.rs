@@ -9,7 +9,7 @@ use std::{
 
 /// The longest address of an endpoint, in bytes.
 pub(crate) const LONGEST_ADDRESS: usize = 256;
-/// Number of entries of a completion queue: notices of peers arrive faster than they are read.
+/// Number of entries of a completion queue: peers' notices may arrive faster than they are read.
 const QUEUE: usize = 1 << 14;
 
 /// Objects that are closed in the order of their fields: the endpoint before the objects that it is
@@ -63,7 +63,7 @@ impl Objects {
         }
     }
 
-    /// Opens the queue, with a descriptor if that is wanted and possible.
+    /// Opens the queue, with a descriptor if it is requested and supported.
     fn open_queue(&mut self, wait: bool) -> Result<(), Failed> {
         if wait && self.try_queue(sys::FI_WAIT_FD).is_ok() {
             let mut descriptor: RawFd = -1;
@@ -133,7 +133,7 @@ impl Objects {
         self.descriptor.map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
-    /// Returns whether the queue's descriptor wakes a thread that sleeps on it from now on.
+    /// Returns whether the queue's descriptor wakes a thread that starts to sleep on it now.
     pub(super) fn may_sleep(&self) -> Result<bool, Failed> {
         let mut object = self.queue().cast();
         // SAFETY: the fabric and its queue are open; the call reads one object.
@@ -159,7 +159,7 @@ impl Objects {
     ///
     /// The caller has compared the address with the endpoint's own: format and length are the same.
     pub(super) fn insert(&mut self, address: &[u8]) -> Result<sys::fi_addr_t, Failed> {
-        // The words end text addresses with zeros, and have the alignment of all formats.
+        // The zeroed words terminate text addresses, and are sufficiently aligned for all formats.
         let mut words = [0_u64; LONGEST_ADDRESS / 8 + 1];
         for (to, from) in words.iter_mut().zip(address[..address.len().min(LONGEST_ADDRESS)].chunks(8)) {
             let mut word = [0; 8];

@@ -13,7 +13,7 @@ use super::{
 use crate::{Amo, Peer, error::Reply, event::Failure};
 use std::sync::Arc;
 
-/// The source of messages of any peer: libfabric's `FI_ADDR_UNSPEC`.
+/// Accepts messages from any peer: libfabric's `FI_ADDR_UNSPEC`.
 const ANYBODY: sys::fi_addr_t = sys::fi_addr_t::MAX;
 /// An operation.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(crate) enum Work<'a> {
     Get(usize),
     /// Changes a word of 4 or 8 bytes.
     Change(Amo<u64>, usize),
-    /// Loads such a word as a whole.
+    /// Loads such a word atomically.
     Load(usize),
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    /// Returns the number of bytes, or the largest number if it overflows.
+    /// Returns the number of bytes; saturates on overflow.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Copied(pieces) => pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.len())),
@@ -89,8 +89,8 @@ pub(super) struct Held {
 }
 
 impl Endpoint {
-    /// Returns memory for an operation with `len` bytes of its own, in a buffer that `make` makes
-    /// if a new one is needed; `None` if there is no room now.
+    /// Returns memory for an operation with `len` bytes of its own, in a buffer that `make` creates
+    /// if a new one is needed; `None` if there is currently no room.
     pub(crate) fn room<E>(
         &mut self,
         len: usize,
@@ -166,8 +166,8 @@ impl Endpoint {
         }
     }
 
-    /// Stores a refused operation, which the next progress reports; returns whether there is room
-    /// for that.
+    /// Stores a refused operation, to be reported by the next call of `progress`; returns whether
+    /// there is room for it.
     fn refuse(&mut self, failed: Failed, peer: Peer, tag: u64) -> bool {
         let Failed { call, code } = failed;
         let room = self.refused.len() < self.used.slots.len();

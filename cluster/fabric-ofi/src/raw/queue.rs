@@ -37,7 +37,7 @@ impl fmt::Debug for Batch {
 }
 
 impl Batch {
-    /// Returns whether there are such entries.
+    /// Returns whether any entries are left.
     pub(super) fn is_left(&self) -> bool {
         self.next < self.end
     }
@@ -50,8 +50,8 @@ impl Endpoint {
     /// Lets the provider make progress, reports completions and arrivals, and returns the number of
     /// entries.
     ///
-    /// If the sink panics, the events that it has received are not reported again, and the others
-    /// are.
+    /// If the sink panics, the events that it has received are not reported again; the remaining
+    /// ones are.
     pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
         let mut told = 0;
         while let Some((tag, failure)) = self.refused.pop_front() {
@@ -146,7 +146,7 @@ impl Endpoint {
             return;
         };
         if let Some(reply) = failed {
-            // Bytes for it may arrive late, so its buffer is not reused.
+            // Its bytes may arrive late, so its buffer is not reused.
             if matches!(holds, Holds::Buffer(_)) {
                 self.used.pool.lose(len);
             }

@@ -16,8 +16,8 @@ const LIBRARIES: [&str; 3] = ["libinfinipath.", "libpsm2.", "libpsm_infinipath."
 
 /// Restores the default action of signals that one of the libraries handles. Returns the signals.
 ///
-/// The only purpose of these handlers is that file, and no use of it is known. Rust does not
-/// install its own handler for stack overflows where another one was installed; this is not
+/// The only purpose of these handlers is this file, for which no use is known. Rust does not
+/// install its own handler for stack overflows if another one is already installed; this is not
 /// corrected.
 pub(crate) fn release() -> Vec<i32> {
     let standard = 1..32;

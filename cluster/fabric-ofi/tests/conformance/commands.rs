@@ -10,7 +10,8 @@ use std::{thread, time::Duration};
 const ROUNDS: u64 = 40;
 const BYTES: u64 = 6000;
 
-/// Rank 0 releases commands of rank 1, on its node, which go to rank 2; rank 1 sleeps.
+/// Rank 0 releases commands of rank 1, which is on the same node and sleeps; their target is rank
+/// 2.
 struct Released;
 
 impl Program for Released {

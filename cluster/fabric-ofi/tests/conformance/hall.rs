@@ -1,4 +1,4 @@
-//! Connects the ranks of a job that are threads of this process, and reports their losses.
+//! Connects the ranks of a job, which are threads of this process, and reports their losses.
 
 use core::time::Duration;
 use fabric_ofi::{

@@ -24,7 +24,7 @@ impl<const RANKS: usize> TestBed for Nodes<RANKS> {
     }
 }
 
-/// Nodes of one rank, with atomics by the network.
+/// One rank per node, with network atomics.
 struct ByNic;
 
 impl TestBed for ByNic {
@@ -53,5 +53,5 @@ fn by_nic() -> Network {
 
 suite!(far, Nodes<1>);
 suite!(mixed, Nodes<2>);
-// All cases run this way with ONESIDED_TEST_ATOMICS=nic.
+// With ONESIDED_TEST_ATOMICS=nic, all cases run with network atomics.
 suite!(nic, ByNic, wraps);

@@ -1,4 +1,4 @@
-//! The columns of clusters in `docs/evidence/capabilities.md`, by libfabric's provider between
+//! The columns for clusters in `docs/evidence/capabilities.md`, one per libfabric provider between
 //! nodes.
 
 use crate::{

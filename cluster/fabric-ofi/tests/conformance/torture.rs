@@ -9,7 +9,7 @@ use crate::{
 use rdma_fabric::{AtomicWord, Fabric, Group, Program, ProgramResult, Rank, RemoteWord};
 
 const RANKS: usize = 4;
-/// Numbers of bytes before and after the words; the latter is not a multiple of a word.
+/// Numbers of bytes before and after the words; the latter is not a multiple of the word size.
 const FRONT: usize = 64;
 const BEHIND: usize = 61;
 /// Offsets of the words: two for `fetch_add`, two for compare-and-swap.
@@ -118,7 +118,7 @@ fn words_are_exact_where_the_provider_chooses_keys() {
 #[test]
 #[ignore = "some minutes"]
 fn words_are_exact_for_long() {
-    // Each job stays within the hang guard of its hall.
+    // Several short jobs, so that each stays within the hang guard.
     for _ in 0..5 {
         torture(150, 2);
         torture(100, 1);

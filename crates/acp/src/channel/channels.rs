@@ -60,7 +60,7 @@ impl Channels {
         })
     }
 
-    /// Starts over as another rank: drops all ends, and fails their requests.
+    /// Starts over under another rank number: drops all ends, and fails their requests.
     pub(crate) fn renew(&mut self, me: Rank, table: RemoteAddr) -> Result<()> {
         let mut begun = Channels::new(&self.fabric, me, table, self.options)?;
         begun.created = self.created;
@@ -178,7 +178,7 @@ impl Channels {
         Ok(request)
     }
 
-    /// Submits the last request to an end, which is freed even if it has failed.
+    /// Submits the last request to an end. The end is freed even if it has failed.
     pub(super) fn free(&mut self, number: u64) -> Result<u64> {
         let request = self.results.begin();
         let ended = self.unfreed(number)?;

@@ -93,7 +93,7 @@ impl End {
 pub(super) struct Ended {
     pub(super) end: End,
     failed: Option<AcpError>,
-    /// The peer's memory is gone; the wait for the peer's next change reports the reason.
+    /// The peer's memory no longer exists; the wait for the peer's next change reports the reason.
     stale: bool,
 }
 
@@ -159,7 +159,7 @@ impl Ended {
         let near = self.end.near();
         let error = match error {
             AcpError::Fabric(FabricError::PeersLeft) => AcpError::Disconnected { peer: near.peer },
-            // This is the fabric's number of the peer; a channel involves no other rank.
+            // The error contains the peer's number in the fabric; a channel involves no other rank.
             AcpError::Fabric(FabricError::PeerLost { rank }) if rank == near.place => {
                 FabricError::PeerLost { rank: near.peer }.into()
             }

@@ -25,8 +25,8 @@ macro_rules! end {
                 self.peer
             }
 
-            /// Returns whether the two ends are connected, as far as this rank knows. No call needs
-            /// to wait for that.
+            /// Returns whether the two ends are connected, as far as this rank knows. No other call
+            /// requires that.
             ///
             /// # Errors
             /// The error with which the channel failed; [`AcpError::NoSuchChannel`] after a reset.
@@ -103,18 +103,19 @@ end! {
 }
 
 impl Sender {
-    /// Sends a message, which may be empty, and waits until it has left for the receiver. The call
-    /// itself copies and queues the message.
+    /// Sends a message, which may be empty, and waits until it has been sent to the receiver. The
+    /// call itself copies and queues the message.
     ///
     /// # Errors
-    /// [`AcpError::Disconnected`] if the peer has ended without taking it; [`AcpError::Fabric`] with
-    /// [`PeerLost`](rdma_fabric::FabricError::PeerLost).
+    /// [`AcpError::Disconnected`] if the peer has ended without receiving it; [`AcpError::Fabric`]
+    /// with [`PeerLost`](rdma_fabric::FabricError::PeerLost).
     pub fn send<T: Pod>(&self, message: &[T]) -> impl Future<Output = Result<()>> {
         let request = self.post(bytemuck::cast_slice(message).to_vec());
         async move { request.await.map(drop) }
     }
 
-    /// Queues a message. The request yields the buffer when the message has left for the receiver.
+    /// Queues a message. The request yields the buffer once the message has been sent to the
+    /// receiver.
     ///
     /// # Errors
     /// Of the request: as [`Sender::send`].
@@ -133,7 +134,7 @@ impl Sender {
 
 impl Receiver {
     /// Receives the next message, and returns its size. Bytes that do not fit are dropped; the rest
-    /// of the buffer, behind the message, is unchanged.
+    /// of the buffer, after the message, is unchanged.
     ///
     /// If the future is dropped, the receive is withdrawn if nothing of its message has arrived;
     /// otherwise the message is lost.
@@ -151,8 +152,8 @@ impl Receiver {
         }
     }
 
-    /// Posts a receive for the next message without one. The request yields the buffer, whose
-    /// length is unchanged, and the number of its bytes that are the message.
+    /// Posts a receive for the next message that has none yet. The request yields the buffer, with
+    /// its length unchanged, and the number of message bytes in it.
     ///
     /// # Errors
     /// Of the request: as [`Receiver::recv`].
@@ -167,9 +168,9 @@ impl Receiver {
 }
 
 impl Acp {
-    /// Creates the sending end of a channel to a rank. Local: the k-th sender for that rank is
-    /// connected with the k-th [`Acp::receiver`] for this rank there, whichever is created first,
-    /// and messages may be sent at once.
+    /// Creates the sending end of a channel to a rank. Local: the k-th sender to that rank is
+    /// connected with the k-th [`Acp::receiver`] that rank `to` creates for this rank, regardless
+    /// of which is created first, and messages may be sent immediately.
     ///
     /// # Errors
     /// [`AcpError::NoSuchRank`], [`AcpError::SelfChannel`]; [`AcpError::Fabric`] if memory runs out.

@@ -27,14 +27,14 @@ pub(super) struct Incoming {
     slot_bytes: usize,
     /// `None` until the sender has requested the connection.
     telling: Option<Telling>,
-    /// Whether the sender's memory is gone.
+    /// Whether the sender's memory no longer exists.
     alone: bool,
     /// Waits for connection requests until the end is connected.
     asked: Watch,
     /// The number of slots taken.
     taken: u64,
     wanted: VecDeque<Wanted>,
-    /// The message in progress: the numbers of its bytes that have arrived, and that have not.
+    /// The message in progress: how many of its bytes have arrived, and how many are missing.
     under_way: Option<(u64, u64)>,
     /// Whether the sender has disconnected.
     disconnected: bool,
@@ -116,7 +116,7 @@ impl Incoming {
                 let (bell, rung) = (turn.bell, turn.rung);
                 match self.asked.poll(turn, bell, self.near.place, rung) {
                     Poll::Pending => return Ok(false),
-                    // The table is checked again, and then this end.
+                    // The table is checked next, and then this end again.
                     Poll::Ready(rung) => return rung.map(|()| false),
                 }
             }
@@ -154,8 +154,8 @@ impl Incoming {
     fn tell(&mut self, turn: &mut Turn<'_, '_>, head: u64) -> Result<bool> {
         let Some(telling) = self.telling.as_mut().filter(|_| !self.alone) else { return Ok(true) };
         match telling.poll(turn, head) {
-            // Slots put before are still taken; the watch on the tail reports why the sender is
-            // gone.
+            // Slots that were put earlier are still taken; the watch on the tail reports why the
+            // sender is gone.
             Err(AcpError::Fabric(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. })) => {
                 self.alone = true;
                 Ok(true)

@@ -28,7 +28,7 @@ pub(super) const HEADER_BYTES: usize = 8;
 pub(super) const CLOSED: u64 = 1 << 63;
 const ANSWER_AT: usize = 8;
 
-/// A wait for one of this rank's own words, which outlives the call that began it.
+/// A wait for one of this rank's own words. It outlives the call that started it.
 #[derive(Default)]
 pub(super) struct Watch {
     wait: Option<(u64, Boxed<'static, Result<u64, FabricError>>)>,
@@ -104,7 +104,7 @@ pub(super) struct Far {
 }
 
 impl Far {
-    /// Adds to the tail, ordered after all bytes that were put before.
+    /// Advances the tail, ordered after all earlier puts.
     pub(super) async fn add(&self, fabric: &Fabric, more: u64) -> Result<()> {
         if !are_puts_first(fabric) {
             fabric.flush(self.tail.rank()).await?;
@@ -173,11 +173,11 @@ pub(super) fn stride(slot_bytes: usize) -> usize {
     ChannelOptions::stride(slot_bytes)
 }
 
-/// Reports the count of this side in a word of the other side.
+/// Reports this side's count in a word of the other side.
 pub(super) struct Telling {
     word: RemoteWord<u64>,
     told: u64,
-    /// The answer to the request to connect, until it is given.
+    /// The answer to the connection request, until it is sent.
     answer: Option<Boxed<'static, Result<()>>>,
     /// Additions to the word that may not have arrived.
     flights: Vec<Boxed<'static, Result<()>>>,

@@ -3,7 +3,7 @@
 //! # Protocol
 //! 1. The sending end puts a request into the receiver's [table](table): its rank, its number among
 //!    the ends from that rank to this one, and the address of its control block.
-//! 2. The receiver finds its own end of that number, or keeps the request until that end is
+//! 2. The receiver looks up its own end with that number, or keeps the request until that end is
 //!    created. It puts the location of its slots into the sender's control block, and then the
 //!    head.
 //! 3. The sender puts messages into free slots, and then the tail. A message longer than a slot
@@ -20,8 +20,8 @@
 //! A [segmented buffer](segments) is connected in the same way; its slots belong to the program.
 //!
 //! # Source
-//! The channels and segmented buffers of ACP 3.0. There, table entries are taken in the order of
-//! the table's tail, so a rank that dies while it holds an entry blocks all others.
+//! The channels and segmented buffers of ACP 3.0. In ACP 3.0, table entries are taken in the order
+//! of the table's tail, so a rank that dies while it holds an entry blocks all others.
 
 mod channels;
 mod end;

@@ -3,8 +3,8 @@
 use super::table;
 use crate::{AcpError, Result};
 
-/// The sizes of channels, given by [`Options::channels`](crate::Options::channels). All ranks give
-/// the same.
+/// The sizes of channels, set by [`Options::channels`](crate::Options::channels). They must be the
+/// same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelOptions {
     /// Bytes of a message that fit one slot, besides the slot's header of 8 bytes. A longer message
@@ -12,16 +12,17 @@ pub struct ChannelOptions {
     pub slot_bytes: usize,
     /// Slots of a receiver.
     pub receive_slots: usize,
-    /// Slots that a sender puts at a time, before it waits until their bytes have left.
+    /// Slots that a sender puts at a time, before it waits until their bytes have been sent.
     pub send_slots: usize,
-    /// Requests that a channel allocates memory for when it is created. More are possible.
+    /// Number of requests for which a channel allocates memory when it is created. It is not a
+    /// limit.
     pub requests: usize,
-    /// Requests to connect that a rank's table holds. A sender that finds it full tries again.
+    /// Connection requests that a rank's table holds. A sender that finds the table full retries.
     pub table_entries: usize,
 }
 
 impl Default for ChannelOptions {
-    /// Slots of 2048 bytes, 8 to receive and 2 to send, 8 requests, 8 requests to connect.
+    /// Slots of 2048 bytes, 8 to receive and 2 to send, 8 requests, 8 connection requests.
     fn default() -> Self {
         ChannelOptions { slot_bytes: 2048, receive_slots: 8, send_slots: 2, requests: 8, table_entries: 8 }
     }

@@ -43,7 +43,7 @@ struct Chunk {
 struct Transfer {
     flight: Boxed<'static, Result<()>>,
     slots: u64,
-    /// The messages whose last slots are among them.
+    /// The messages whose last slots are in this put.
     ending: Vec<Message>,
 }
 

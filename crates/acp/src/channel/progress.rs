@@ -18,7 +18,7 @@ pub(super) struct Turn<'a, 'b> {
     /// rank last took requests out of its table.
     pub(super) bell: &'a LocalWord<u64>,
     pub(super) rung: u64,
-    /// Whether anything has happened that a task may wait for.
+    /// Whether anything has changed that a task may be waiting for.
     pub(super) changed: bool,
 }
 
@@ -73,7 +73,8 @@ impl Channels {
             }
         }
         if changed || self.results.finished != finished {
-            // Includes the polling task, which may have polled other futures of its own before.
+            // This includes the polling task, which may have polled other futures of its own
+            // earlier.
             self.wake();
         }
         Ok(())

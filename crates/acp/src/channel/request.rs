@@ -52,9 +52,9 @@ outcome!(
 /// A message being sent or received, or a channel being freed.
 ///
 /// The call that returned it has submitted it; it makes progress whenever the rank awaits any of
-/// its channels. Awaiting it yields its result. If it is dropped, a message is sent nevertheless,
-/// and a channel is freed nevertheless; a receive is withdrawn if nothing of its message has
-/// arrived, otherwise the message is lost.
+/// its channels. Awaiting it yields its result. If it is dropped, a message is still sent, and a
+/// channel is still freed; a receive is withdrawn if no byte of its message has arrived, otherwise
+/// the message is lost.
 #[must_use = "a request that is dropped is withdrawn, or its result is lost"]
 pub struct Request<T: Outcome> {
     acp: Acp,
@@ -141,13 +141,13 @@ impl<T: Outcome> Drop for Request<T> {
                     channels.wake();
                 }
             });
-            // On a thread other than the one that it was made for, the result stays.
+            // On a thread other than the one that it was created for, the result is kept.
             drop::<Result<(), AcpError>>(forgotten);
         }
     }
 }
 
-/// Waits until a look at the channels yields a result.
+/// Waits until a check of the channels yields a result.
 pub(super) struct Until<'a, Look> {
     acp: &'a Acp,
     look: Look,
@@ -183,8 +183,8 @@ impl<Look> Drop for Until<'_, Look> {
 }
 
 impl Acp {
-    /// Looks, makes progress with all channels of this rank, and looks again; without a result, the
-    /// task is woken when there may be one.
+    /// Checks, makes progress with all channels of this rank, and checks again; without a result,
+    /// the task is woken when there may be one.
     fn poll_channels<Out>(
         &self,
         cx: &mut Context<'_>,

@@ -24,7 +24,7 @@ pub(super) enum Done {
 #[derive(Default)]
 pub(super) struct Results {
     made: u64,
-    /// The number of finished requests, the forgotten ones included.
+    /// The number of finished requests, including the forgotten ones.
     pub(super) finished: u64,
     over: BTreeMap<u64, Result<Done>>,
     /// Unfinished requests whose results are not wanted.

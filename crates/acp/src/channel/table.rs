@@ -12,7 +12,7 @@
 //!    entire entry.
 //! 4. The table's owner, which waits for the bell, copies the entry, and frees it.
 //!
-//! An entry whose claimant is gone before step 3 is taken over by the next rank that finds it:
+//! An entry whose claimant is lost before step 3 is taken over by the next rank that finds it:
 //! operations of a rank that was reported lost no longer take effect.
 
 use crate::{AcpError, Result, pace::Pace};
@@ -127,7 +127,7 @@ pub(super) async fn take(fabric: Fabric, table: RemoteAddr, entries: u64) -> Res
         }
         let mut words = [0; WORDS];
         fabric.read(&fabric.local_span::<u64>(entry(table, number, 8), WORDS)?, &mut words)?;
-        // Other ranks compare and swap the flag, so the owner, too, changes it through the network.
+        // Other ranks compare-and-swap the flag, so the owner also changes it through the network.
         let shared: RemoteWord<u64> = flag.as_remote();
         fabric.atomic(&shared, Amo::Swap(0)).await.map_err(AcpError::from)?;
         asks.push(Ask::from_words(words));

@@ -1,6 +1,6 @@
 //! The hash of keys, and the rank and slot of a key.
 
-/// The ECMA-182 polynomial, reflected: the lowest bit belongs to the highest power.
+/// The ECMA-182 polynomial, bit-reflected: the lowest bit is the coefficient of the highest power.
 const POLYNOMIAL: u64 = 0xC96C_5795_D787_0F42;
 
 static TABLES: [[u64; 256]; 8] = tables();

@@ -1,4 +1,4 @@
-//! Work that runs to its end even if its future is dropped.
+//! Work that runs to completion even if its future is dropped.
 
 use crate::{Acp, GlobalAddress};
 use core::{
@@ -10,7 +10,7 @@ use core::{
 use rdma_fabric::{Fabric, provider::Boxed};
 use std::sync::Arc;
 
-/// A flag that shows work that its future was dropped; `None` if that cannot happen.
+/// A flag that informs work that its future was dropped; `None` if that cannot happen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unawaited(Option<Arc<AtomicBool>>);
 
@@ -32,8 +32,8 @@ pub(crate) struct Finish<Out: 'static> {
     work: Option<Boxed<'static, Out>>,
 }
 
-/// Makes work that runs to its end once it has started. It may operate on global memory and flush,
-/// and must not wait for actions of other ranks, nor for time.
+/// Creates work that runs to completion once it has started. It may operate on global memory and
+/// flush, but must not wait for actions of other ranks or for time to pass.
 pub(crate) fn finish<Out, Work>(acp: &Acp, work: impl FnOnce(Unawaited) -> Work) -> Finish<Out>
 where
     Work: Future<Output = Out> + Send + 'static,
@@ -43,8 +43,8 @@ where
     Finish { fabric: acp.fabric().clone(), unawaited, begun: false, work: Some(work) }
 }
 
-/// Does work on the memory of one rank, which runs to its end once it has started. Where that
-/// memory is mapped, the work completes at its first poll, and needs no box.
+/// Does work on the memory of one rank, which runs to completion once it has started. If that
+/// memory is mapped, the work completes at its first poll and needs no box.
 pub(crate) async fn finish_at<Out, Work>(acp: &Acp, at: GlobalAddress, work: impl FnOnce(Unawaited) -> Work) -> Out
 where
     Out: 'static,

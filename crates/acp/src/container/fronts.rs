@@ -6,8 +6,8 @@ macro_rules! table_front {
         impl<$($param: Stored + ?Sized),*> $name<$($param),*> {
             /// Creates an empty table. Not collective: one rank creates it, and sends its
             /// [location](Self::at) to the others. The elements are spread over `ranks`, with
-            /// `slots` slots at each; the directory is at `rank`. Calls for different slots do not
-            /// disturb each other, so there should be about as many slots as elements.
+            /// `slots` slots at each; the directory is at `rank`. Calls on different slots do not
+            /// contend, so there should be about as many slots as elements.
             ///
             /// # Errors
             /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and
@@ -33,7 +33,7 @@ macro_rules! table_front {
                 $name { table, types: PhantomData }
             }
 
-            /// Frees all memory. The table must not be used any more, by any rank.
+            /// Frees all memory. No rank may use the table afterwards.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -53,7 +53,8 @@ macro_rules! table_front {
             }
 
             /// Returns the number of elements; of a multiset, that of different keys. Takes no
-            /// locks: while others change it, each slot counts as it was when it was read.
+            /// locks: while other ranks change it, each slot counts with its state at the time of
+            /// reading.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -104,7 +105,7 @@ macro_rules! table_front {
                 /// they assign all.
                 assign_local(from);
                 /// Moves all elements of `from` here, as if each were removed there and inserted
-                /// here; for a moment it is in neither. `from` is empty afterwards.
+                /// here; for a moment it is in neither table. `from` is empty afterwards.
                 append(from);
                 /// Moves the elements of `from` at this rank here. If all ranks call it, they move
                 /// all.
@@ -140,7 +141,7 @@ macro_rules! table_front {
                 self.table.find(key.stored())
             }
 
-            /// Returns whether there is a key.
+            /// Returns whether a key is present.
             ///
             /// # Errors
             /// [`AcpError::Fabric`](crate::AcpError::Fabric).
@@ -212,8 +213,8 @@ macro_rules! table_front {
         ///
         /// # Errors
         /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), from methods that copy
-        /// elements: no element has been copied then, but elements moved before stay moved;
-        /// [`AcpError::Fabric`](crate::AcpError::Fabric).
+        /// elements: in that case no element has been copied, but elements that were already moved
+        /// stay moved; [`AcpError::Fabric`](crate::AcpError::Fabric).
         pub fn $method<'a>(&'a self, $($from: &'a Self)?) -> impl Future<Output = Result<()>> + 'a {
             let done: Boxed<'a, Result<()>> = Box::pin(table_front!(@call self.table, $method $(, $from)?));
             done

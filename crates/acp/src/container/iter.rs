@@ -6,12 +6,12 @@ use core::fmt;
 use rdma_fabric::provider::Boxed;
 
 /// An iterator over a [`Set`](crate::Set), [`Multiset`](crate::Multiset), [`Map`](crate::Map) or
-/// [`Multimap`](crate::Multimap): a cursor that is awaited. The order is that of the slots, and in
-/// each slot that of insertion.
+/// [`Multimap`](crate::Multimap): a cursor that is awaited. Elements are in the order of the slots,
+/// and within a slot in the order of insertion.
 ///
 /// It copies one slot at a time, atomically. So while other tasks insert and remove, it yields each
-/// element that is present all the time exactly once, and none that was never present; elements
-/// inserted, removed or [moved](crate::Map::append) meanwhile may or may not be yielded.
+/// element that is present throughout exactly once, and none that was never present; elements
+/// inserted, removed or [moved](crate::Map::append) in the meantime may or may not be yielded.
 pub struct Iter<T> {
     scan: Scan,
     decode: fn(&Element) -> Result<T>,

@@ -1,16 +1,15 @@
 //! Lock words in global memory.
 //!
 //! A lock word is 0, or the number of the rank that holds it plus one. It is changed only by
-//! atomics, since a put may take effect between the halves of an atomic. Where it is mapped, the
-//! atomics of all ranks are the CPU's, and a call that completes [at once](super::near) releases it
-//! by a store. A rank that finds it taken polls it a few times where it is mapped, and then sleeps
-//! for growing intervals without polling. There is no queue, and no rank is guaranteed to get the
-//! lock.
+//! atomics, since a put may take effect between the halves of an atomic. If it is mapped, all ranks
+//! use CPU atomics, and a call that completes [immediately](super::near) releases it by a store. A
+//! rank that finds it taken polls it a few times if it is mapped, and then sleeps for increasing
+//! intervals without polling. There is no queue, and no rank is guaranteed to get the lock.
 //!
 //! # Deaths
-//! A rank that finds the same holder twice checks whether that rank is still present. If not, and
-//! the word still names it, this attempt and all later ones fail with [`FabricError::PeerLost`]:
-//! the protected data may be half changed, and stays as it is.
+//! A rank that finds the same holder twice checks whether that rank is still present. If it is not,
+//! and the word still contains its number, this attempt and all later ones fail with
+//! [`FabricError::PeerLost`]: the protected data may be half changed, and is not repaired.
 //!
 //! # Dropped futures
 //! A dropped attempt releases the lock if it had acquired it; a dropped [`Held`] is unlocked in the
@@ -29,11 +28,11 @@ pub(crate) struct Held {
     word: GlobalAddress,
 }
 
-/// Takes the lock at `word`. A task that holds it already deadlocks.
+/// Takes the lock at `word`. Deadlocks if the calling task already holds it.
 ///
 /// # Errors
 /// [`FabricError::PeerLost`] of the holder or of the word's owner; [`AcpError::Damaged`] if the
-/// value there is not a lock word's; the errors of [`Acp::fetch`].
+/// value is not that of a lock word; the errors of [`Acp::fetch`].
 pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
     if let Some(mut before) = attempt(acp, word).await? {
         let mut pace = Pace::new(acp.fabric());
@@ -48,12 +47,12 @@ pub(crate) async fn lock(acp: &Acp, word: GlobalAddress) -> Result<Held> {
     Ok(Held { acp: Some(acp.clone()), word })
 }
 
-/// Does `body` while holding the lock at `word`; once started, it runs to its end and the lock is
-/// unlocked even if this future is dropped. `body` may do what [`finish`] allows; all its puts are
-/// flushed before the lock is released.
+/// Does `body` while holding the lock at `word`; once started, it runs to completion, and the lock
+/// is released even if this future is dropped. `body` may do what [`finish`] allows; all its puts
+/// are flushed before the lock is released.
 ///
 /// # Errors
-/// As [`lock`]; what `body` returns, after unlocking.
+/// As [`lock`], and the error that `body` returns, after unlocking.
 pub(crate) async fn locked<Out, Body>(
     acp: &Acp,
     word: GlobalAddress,
@@ -100,8 +99,8 @@ impl Held {
     /// dropped.
     ///
     /// # Errors
-    /// The error of a put at its target, in which case the lock is unlocked nevertheless;
-    /// [`AcpError::Damaged`] if the word was not this rank's.
+    /// The error of a put at its target, although the lock is then released; [`AcpError::Damaged`]
+    /// if the word was not this rank's.
     pub(crate) async fn unlock(mut self) -> Result<()> {
         let (acp, word) = (self.acp.take(), self.word);
         match acp {

@@ -10,7 +10,7 @@ use crate::{Acp, GlobalAddress, Result};
 use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Rank, provider::Boxed};
 
-/// A map from keys to values in the memory of several ranks: a hash table, as ACP 3.0 has it.
+/// A map from keys to values in the memory of several ranks: a hash table, as in ACP 3.0.
 ///
 /// # Concurrent use
 /// Any rank that has [opened](Self::from_address) it may use it at any time, with any number of
@@ -95,7 +95,7 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
         retrieved
     }
 
-    /// Removes a key; returns its value, if it was there.
+    /// Removes a key; returns its value, if it was present.
     ///
     /// # Errors
     /// [`AcpError::OtherType`](crate::AcpError::OtherType), and the key is gone;

@@ -3,10 +3,10 @@
 use crate::{Acp, GlobalAddress, Result, engine};
 
 impl Acp {
-    /// Copies between any two ranks; returns when the bytes are visible. If source and destination
+    /// Copies between any two ranks; returns once the bytes are visible. If source and destination
     /// overlap, the destination receives the source's previous bytes. The copy is outside the order
-    /// of handles, and needs no help of another rank, so [`finish`](super::finish::finish) allows
-    /// it.
+    /// of handles, and requires no action by another rank, so [`finish`](super::finish::finish)
+    /// allows it.
     pub(crate) async fn moved(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize) -> Result<()> {
         let me = self.rank();
         if bytes == 0 {

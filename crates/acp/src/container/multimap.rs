@@ -43,7 +43,7 @@ fn value_of<V: Stored + ?Sized>(element: &Element) -> Result<V::Owned> {
 }
 
 impl<K: Stored + ?Sized, V: Stored + ?Sized> Multimap<K, V> {
-    /// Adds a value to those of a key.
+    /// Adds a value to the values of a key.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted), and nothing has changed;

@@ -3,7 +3,7 @@
 //! The work of a call under a lock word is written once, generic over [`Memory`]. Over an [`Acp`],
 //! each access is an operation that may have to be awaited. Over a [`Near`] heap, which is mapped
 //! and looked up once per call, an access is a few instructions. Such a call never waits, so no
-//! other rank sees it half done, and its future cannot be dropped half-way.
+//! other rank sees intermediate states, and its future cannot be dropped half-way.
 
 use super::lock::{holding, was_held};
 use crate::{Acp, AcpError, GlobalAddress, Result, address::RegionId};
@@ -13,8 +13,8 @@ use core::{
 };
 use rdma_fabric::{Amo, RemoteSpan, join, provider::SHORT};
 
-/// The number of times that a call polls a lock that another rank holds: for about the duration of
-/// a call. A rank that still holds the lock then may have been descheduled.
+/// How often a call polls a lock that another rank holds: for about the duration of a call. If the
+/// lock is still held then, its holder may have been descheduled.
 const LOOKS: u32 = 50;
 
 /// Memory that a call reads and puts to. Bytes and words are located by an address and an offset
@@ -105,7 +105,7 @@ pub(super) struct Near<'a> {
 
 impl Acp {
     /// Calls `used` with the heap that contains `at`, if it is resolved. `used` must not enter the
-    /// state: this is a turn of it.
+    /// state, which is already entered.
     #[inline(always)]
     pub(super) fn near<Out>(&self, at: GlobalAddress, used: impl FnOnce(Near<'_>) -> Option<Out>) -> Option<Out> {
         let mut state = self.enter().ok()?;
@@ -117,9 +117,9 @@ impl Acp {
 }
 
 impl Near<'_> {
-    /// Does `body`, which never waits, while holding the lock at `word`. Returns `None`, with no
-    /// effect, if that is not possible now, or if `body` fails: the caller then does the same with
-    /// [`locked`](super::lock::locked), which waits or reports the error.
+    /// Runs `body`, which never waits, while holding the lock at `word`. Returns `None`, with no
+    /// effect, if that is not possible immediately, or if `body` fails: the caller then does the
+    /// same with [`locked`](super::lock::locked), which waits or reports the error.
     ///
     /// The puts of `body` are visible to the next holder of the lock; until they are, other ranks
     /// read the word as taken. So no barrier follows.
@@ -151,7 +151,7 @@ impl Near<'_> {
         Some(was_held(is_held, word).map(|()| out))
     }
 
-    /// Announces that the word will be written soon.
+    /// Hints that the word will be written soon.
     #[inline(always)]
     pub(super) fn expect(&self, word: GlobalAddress) {
         if let Some(at) = self.offset(word, 0) {
@@ -203,7 +203,7 @@ impl Near<'_> {
 }
 
 /// A call on a [`Near`] heap is not possible, or fails. The reason is not reported: the whole call
-/// is done again, and fails for the same reason.
+/// is repeated in the general way, and fails for the same reason.
 #[derive(Debug)]
 pub(super) struct Missed;
 

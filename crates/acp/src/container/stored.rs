@@ -2,10 +2,10 @@
 
 use rdma_fabric::Pod;
 
-/// A type whose values containers hold, as keys, values or elements: plain data, byte strings or
-/// text.
+/// A type that containers can hold, as keys, values or elements: plain data, byte strings or text.
 ///
-/// Two keys are the same if their bytes are. All ranks that use a container use the same types.
+/// Two keys are equal if their bytes are equal. All ranks that use a container must use the same
+/// types.
 pub trait Stored: bytes::Bytes {
     /// The type of a value that has been copied out.
     type Owned: Send + 'static;

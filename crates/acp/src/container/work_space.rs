@@ -62,10 +62,10 @@ impl Stripes {
 /// An array of bytes that is distributed over the ranks, each of which may read and write all of
 /// it.
 ///
-/// A value takes 8 bytes for each rank. All bytes are initially 0. Calls are not ordered with each
-/// other or between ranks, except that each returns when its effect is visible: if several ranks
-/// write the same bytes at the same time, each byte is one that one of them wrote. For stronger
-/// guarantees, there are [atomics](Acp::atomic) on [addresses](WorkSpace::address).
+/// A value of this type takes 8 bytes for each rank. All bytes are initially 0. Calls are not
+/// ordered with each other or between ranks, except that each returns when its effect is visible:
+/// if several ranks write the same bytes at the same time, each byte is that of one of them. For
+/// stronger guarantees, use [atomics](Acp::atomic) on [addresses](WorkSpace::address).
 pub struct WorkSpace {
     acp: Acp,
     stripes: Stripes,
@@ -120,7 +120,7 @@ impl WorkSpace {
     /// Frees the work space once all ranks have called it. Collective.
     ///
     /// # Errors
-    /// The errors of [`Acp::sync`]; this rank's part is freed nevertheless.
+    /// The errors of [`Acp::sync`]; this rank's part is freed in any case.
     pub fn destroy(self) -> impl Future<Output = Result<()>> {
         let destroyed: Boxed<'static, Result<()>> = Box::pin(async move {
             let met = self.acp.sync().await;
@@ -135,7 +135,7 @@ impl WorkSpace {
         self.stripes.bytes as usize
     }
 
-    /// Returns whether there are no bytes.
+    /// Returns whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.stripes.bytes == 0
     }
@@ -155,7 +155,7 @@ impl WorkSpace {
     /// Reads, starting at a position in bytes.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and nothing is read; the errors of [`Acp::read`].
+    /// [`AcpError::OutOfRange`], in which case nothing is read; the errors of [`Acp::read`].
     pub fn read<'a, T: Pod>(&'a self, position: usize, into: &'a mut [T]) -> impl Future<Output = Result<()>> + 'a {
         self.read_bytes(position, bytemuck::cast_slice_mut(into))
     }
@@ -163,7 +163,7 @@ impl WorkSpace {
     /// Writes, starting at a position in bytes.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and nothing is written; the errors of [`Acp::write`].
+    /// [`AcpError::OutOfRange`], in which case nothing is written; the errors of [`Acp::write`].
     pub fn write<'a, T: Pod>(&'a self, position: usize, from: &'a [T]) -> impl Future<Output = Result<()>> + 'a {
         self.write_bytes(position, bytemuck::cast_slice(from))
     }
@@ -171,7 +171,7 @@ impl WorkSpace {
     /// Copies bytes, starting at a position, to global memory of any rank.
     ///
     /// # Errors
-    /// [`AcpError::OutOfRange`], and nothing is copied; as [`Acp::copy`].
+    /// [`AcpError::OutOfRange`], in which case nothing is copied; as [`Acp::copy`].
     pub fn copy_to(&self, position: usize, to: GlobalAddress, bytes: usize) -> impl Future<Output = Result<()>> {
         self.copied(position, to, bytes, false)
     }

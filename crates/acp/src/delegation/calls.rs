@@ -26,7 +26,7 @@ impl Acp {
         bytes: usize,
         order: Order,
     ) -> Result<Handle> {
-        // Addresses that the server would refuse are refused here, before anything is sent.
+        // Addresses that the server would reject are rejected here, before anything is sent.
         self.span(to, bytes).await?;
         self.span(from, bytes).await?;
         let pair = (from.rank().number(), to.rank().number());

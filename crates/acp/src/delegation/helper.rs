@@ -1,4 +1,4 @@
-//! The delegation helper, which does nothing but serve other ranks on its own core.
+//! The delegation helper, which only serves other ranks, on its own core.
 
 use super::{
     AREA_QUEUE, AREA_STOP,
@@ -46,7 +46,8 @@ impl fmt::Debug for Serving {
 }
 
 impl Serving {
-    /// Starts the delegation helper of rank `me`; `listens`: also on its own control queue.
+    /// Starts the delegation helper of rank `me`. If `listens` is set, it also serves requests that
+    /// arrive at its own control queue.
     pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, listens: bool) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let area = memory.world_at(me, memory.layout().delegation())?;
@@ -99,7 +100,7 @@ impl Serving {
 }
 
 impl Drop for Serving {
-    /// If the store fails, the memory is gone, and so is the helper.
+    /// If the store fails, the memory no longer exists, and neither does the helper.
     fn drop(&mut self) {
         let _ = self.fabric.store(&self.words.stop, 1);
     }

@@ -34,7 +34,7 @@ pub(crate) struct Reply {
     replies: Arc<Replies>,
     place: u8,
     number: u16,
-    /// The rank that executes the request, from the request's turn on.
+    /// The rank that executes the request, once it is the request's turn.
     server: Option<Rank>,
 }
 
@@ -55,7 +55,7 @@ impl Replies {
     }
 
     fn busy(&self) -> MutexGuard<'_, BTreeSet<Rank>> {
-        // Consistent between statements, whatever panics.
+        // The set is consistent between statements, wherever a panic occurs.
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,8 +102,8 @@ impl Drop for Reply {
     }
 }
 
-/// Delegates a request of rank `me` to another rank once it is polled, and ends when the request
-/// has completed; yields the previous value of an atomic's word.
+/// Returns a future that, once polled, delegates a request of rank `me` to another rank, and that
+/// completes with the request. For an atomic, it yields the word's previous value.
 pub(crate) fn ask(
     memory: &Resolver,
     me: Rank,

@@ -1,14 +1,14 @@
 //! Operations that another rank executes on behalf of this one.
 //!
-//! Where the network cannot copy between two other ranks, the destination's rank fetches the bytes;
-//! where it has no atomics, the word's rank changes the word. The requesting rank is the
-//! *initiator*, the executing rank the *server*.
+//! If the network cannot copy between two other ranks, the destination's rank fetches the bytes; if
+//! it has no atomics, the word's rank changes the word. The requesting rank is the *initiator*, the
+//! executing rank the *server*.
 //!
 //! # Protocol
 //! Every rank has slots for requests to it, a word with one bit per slot for pending requests, and
 //! places for replies to it.
-//! 1. The initiator claims a slot: compare and swap of its owner, from 0 to the initiator's rank
-//!    plus one. If all are taken, it backs off and tries again; it never fails.
+//! 1. The initiator claims a slot: a compare-and-swap of its owner from 0 to the initiator's rank
+//!    plus one. If all are taken, it backs off and retries; it never fails.
 //! 2. It puts the request into the slot, and flushes.
 //! 3. It sets the slot's bit in the word. The server, which waits for that word, copies the
 //!    requests of all set bits, and clears these bits.
@@ -19,16 +19,15 @@
 //!
 //! A slot whose owner died between 1 and 3 is taken over by the next rank that finds it: once a
 //! loss has been reported, operations of the dead rank no longer take effect, so a bit that is not
-//! set will never be set. The bit may also have been set, and cleared by the server. Then the
-//! server has copied the request, and frees the slot only if its owner is unchanged, by compare and
-//! swap.
+//! set will never be set. If instead the bit was set and the server has cleared it, the server has
+//! copied the request, and frees the slot by compare-and-swap only if the owner is unchanged.
 //!
 //! Without the network's atomics, 1 and 3 are impossible. Then each rank's program and helper have
 //! a separate slot at every rank, and never more than one request for it. After 2, the initiator
 //! puts the owner, flushes, and puts a 1 into the word; the server resets it to 0 before it checks
-//! all owners. This takes memory in proportion to the job, as in the paper.
+//! all owners. This requires memory proportional to the size of the job, as in the paper.
 //!
-//! Between the helpers of [`Mode::Split`], 2 and 3 are one put with a notice at the server's
+//! Between the helpers of [`Mode::Split`], steps 2 and 3 are one put with a notice to the server's
 //! control queue ([`queues`]).
 //!
 //! # The serving task
@@ -54,7 +53,7 @@ pub(crate) use server::serve;
 use crate::{Atomics, Mode, Options, Result};
 use rdma_fabric::{Atomics as OfNetwork, Fabric, RemoteAddr};
 
-/// The maximum number of requests in flight of one task.
+/// The maximum number of requests that one task has in flight.
 const REPLIES: u64 = 16;
 
 /// Offsets in the area: the word of pending requests, the words to and from a delegation helper,

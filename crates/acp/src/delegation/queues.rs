@@ -1,5 +1,5 @@
-//! Requests through control queues: a rank's delegation helper waits at one, and its ordering helper
-//! sends from another.
+//! Requests through control queues: a rank's delegation helper receives at one, and its ordering
+//! helper sends from another.
 //!
 //! The put of a request, with a notice, replaces flush and bit: once the server has taken the
 //! notice, it sees the request. The server's queue holds as many notices as there are slots, so it
@@ -76,7 +76,8 @@ impl Listening {
     /// Waits for a notice; returns the slot of the request, and the rank that sent it.
     pub(super) async fn next(&self) -> Result<(u64, Rank)> {
         loop {
-            // The loss of a rank does not end this wait, and any rank may end it.
+            // The loss of a rank does not end this wait, because any rank may send the next
+            // request.
             let notice = self.queue.next_notice(Deps::One(self.area.rank)).await?;
             let behind = slot_at(self.area, 0, 0).offset + 1;
             if let (MrqKind::RemotePut, Ok(())) = (notice.kind, notice.status)
@@ -105,8 +106,8 @@ impl Sending {
         Ok(Sending { queue: open(fabric, REPLIES)?, memory: own.memory, servers: Mutex::default() })
     }
 
-    /// Sends the request of the task's `nth` place, from this rank's area at `own`, into a slot of
-    /// the area at `to`.
+    /// Sends the request of the task's `nth` reply place, from this rank's area at `own`, to a slot
+    /// of the area at `to`.
     pub(super) async fn send(
         &self,
         fabric: &Fabric,

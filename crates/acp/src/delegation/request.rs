@@ -7,9 +7,9 @@ use rdma_fabric::{Amo, FabricError, Rank};
 /// A request to a server. All words are checked when they are read, since the sender may be faulty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Copy `bytes` bytes to an address of the server's.
+    /// Copy `bytes` bytes to an address of the server.
     Copy { to: GlobalAddress, from: GlobalAddress, bytes: u64 },
-    /// Change a word of the server's, of 4 or 8 bytes, and return its previous value.
+    /// Change a word of the server, of 4 or 8 bytes, and return its previous value.
     Atomic { word: GlobalAddress, width: u8, amo: Amo<u64> },
 }
 
@@ -72,7 +72,7 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// One of the regions is gone.
+    /// One of the regions no longer exists.
     NoSuchRegion,
     /// The bytes are not all inside a region.
     OutOfBounds,

@@ -31,7 +31,8 @@ pub(crate) fn serve(memory: Resolver, me: Rank, listening: Option<Listening>) ->
         let armed = fabric.local_word::<u64>(RemoteAddr { offset: at.offset + ARMED, ..at })?;
         let mut server = Server { memory, at, fabric: fabric.clone(), serving: Vec::new() };
         loop {
-            // The loss of a rank does not end this wait, and any rank may end it.
+            // The loss of a rank does not end this wait, because any rank may send the next
+            // request.
             let more = fabric.wait_until(&armed, Deps::One(fabric.rank()), |bits| bits != 0);
             let more = race(more, noticed(&listening));
             match race(more, one_over(&mut server.serving)).await {
@@ -85,7 +86,7 @@ struct Server {
 struct Ended {
     request: Request,
     reply: ReplyTo,
-    /// Whether this is the second attempt, after a region was gone.
+    /// Whether this is the second attempt, after a region did not exist.
     again: bool,
     /// The previous value of an atomic's word.
     result: Result<u64>,
@@ -109,8 +110,8 @@ async fn one_over(serving: &mut Vec<Boxed<'static, Ended>>) -> Ended {
 impl Server {
     /// Takes the requests of the slots whose bits are set in `armed`, frees these slots, and starts
     /// the requests. While its bit is set, a slot belongs to its owner; once the bit is cleared,
-    /// another rank may immediately take over a slot whose owner has died. So a request is read
-    /// before that, and its slot is freed only if the owner is still the same.
+    /// another rank may immediately take over a slot whose owner has died. So the request is read
+    /// before its bit is cleared, and the slot is freed only if the owner is still the same.
     async fn take_all(&mut self, armed: &RemoteWord<u64>, bits: u64) -> Result<()> {
         let mut requests = Vec::new();
         for slot in (0..self.memory.layout().slots().count()).filter(|slot| bits & 1 << slot != 0) {
@@ -164,7 +165,7 @@ impl Server {
 
     /// Starts a request.
     async fn take(&mut self, words: [u64; WORDS]) {
-        // Invalid words do not name a rank to reply to.
+        // Invalid words do not contain a rank to reply to.
         if let Some((request, reply)) = Request::from_words(words) {
             self.fabric.charge(cost::SERVED).await;
             self.begin(request, reply, false).await;
@@ -182,14 +183,14 @@ impl Server {
         }));
     }
 
-    /// Replies; or, if a region was gone, tries again, in case another one has replaced it.
+    /// Replies; or, if a region did not exist, retries, in case another one has replaced it.
     async fn end(&mut self, ended: Ended) {
         let Ended { request, reply, again, result } = ended;
         if !again && result.as_ref().is_err_and(is_stale) {
             request.addresses().iter().for_each(|address| self.memory.forget(address.id()));
             return self.begin(request, reply, true).await;
         }
-        // A rank that is gone needs no reply.
+        // A rank that is lost needs no reply.
         let _ = answer(&self.fabric, self.at, reply, result).await;
     }
 

@@ -1,8 +1,8 @@
 //! The regions that this rank has resolved.
 //!
-//! Two levels: the keys of all foreign regions that were ever used, at some 40 bytes each, and the
-//! resolved spans of a few regions that were used last, in a table indexed by a hash, which takes a
-//! few instructions for a hit or a miss.
+//! Two levels: the keys of all foreign regions used so far, at about 40 bytes each, and the
+//! resolved spans of a few recently used regions, in a hash table in which a hit or a miss takes a
+//! few instructions.
 
 use super::RegionId;
 use crate::starter::Entry;
@@ -14,15 +14,16 @@ const MOST_SLOTS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// A power of two in length, or empty. Each region has one slot that it can be in.
+    /// Empty, or with a power of two as its length. The cache is direct-mapped: each region can be
+    /// in one slot only.
     slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
     entries: BTreeMap<RegionId, Entry>,
 }
 
 #[inline(always)]
 fn slot_of(id: RegionId, slots: usize) -> usize {
-    // The rank is above the region's number, so neither all regions of one rank collide, nor one
-    // region of all ranks.
+    // The rank is in the bits above the region's number. Mixing both avoids collisions among the
+    // regions of one rank, and among regions with the same number of different ranks.
     (id.0 ^ id.0 >> 10) as usize & slots.wrapping_sub(1)
 }
 
@@ -36,7 +37,7 @@ impl Cache {
         }
     }
 
-    /// Keeps a resolved region, replacing another one if necessary.
+    /// Stores a resolved region, replacing another one if necessary.
     pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
             let slots = self.slots.len();
@@ -74,7 +75,7 @@ impl Cache {
         self.slots.iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
     }
 
-    /// Forgets a region that is gone.
+    /// Removes a region that no longer exists.
     pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
         let slots = self.slots.len();

@@ -16,7 +16,7 @@ pub(crate) struct OwnRegions {
     /// Tags that were in use, oldest first. A tag is reused only after all others, so that a stale
     /// address does not refer to another region for as long as possible.
     returned: VecDeque<Tag>,
-    /// Tags from this one on were never in use.
+    /// Tags from this one on have never been in use.
     fresh: u8,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct OwnRegions {
 pub(crate) struct OwnRegion {
     pub(crate) region: Region,
     pub(crate) colour: u8,
-    /// The element type of a vector that was handed over.
+    /// The element type of a vector that was moved in.
     pub(crate) element: Option<TypeId>,
 }
 

@@ -39,7 +39,7 @@ impl Resolver {
         self.word_at(address).map(|part| RemoteWord::clone(&part))
     }
 
-    /// Returns the error with the address whose region was gone.
+    /// Returns the error with the address whose region did not exist.
     pub(crate) fn name_stale(&self, error: AcpError, addresses: &[GlobalAddress]) -> AcpError {
         let AcpError::Fabric(FabricError::StaleRegion { rank, .. }) = error else { return error };
         let stale = addresses.iter().find(|address| self.place_of(address.rank()) == Ok(rank));
@@ -47,8 +47,8 @@ impl Resolver {
     }
 }
 
-/// Returns whether an error shows that a region is gone, so that its directory should be read
-/// again.
+/// Returns whether an error shows that a region no longer exists, so that its directory should be
+/// read again.
 pub(crate) fn is_stale(error: &AcpError) -> bool {
     matches!(error, AcpError::Fabric(FabricError::StaleRegion { .. }))
 }

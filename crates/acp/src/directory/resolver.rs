@@ -99,12 +99,12 @@ impl Resolver {
         self.cache.keep_entry(id, entry);
     }
 
-    /// Forgets a region after an operation has found that it is gone.
+    /// Removes a region after an operation has found that it no longer exists.
     pub(crate) fn forget(&mut self, id: RegionId) {
         self.cache.forget(id);
     }
 
-    /// Renumbers a lost rank: errors of the fabric have the fabric's numbers.
+    /// Renumbers a lost rank: errors of the fabric contain the fabric's numbers.
     #[cold]
     pub(crate) fn named(&self, error: AcpError) -> AcpError {
         let (Some(places), AcpError::Fabric(FabricError::PeerLost { rank })) = (&self.places, &error) else {
@@ -114,8 +114,8 @@ impl Resolver {
         number.map_or(error, |number| FabricError::PeerLost { rank: Rank::new(number as u32) }.into())
     }
 
-    /// Explains the error of an operation: if a region was gone, forgets it, and returns which
-    /// region it was, or that its rank is lost.
+    /// Explains the error of an operation: if a region did not exist, removes it from the cache,
+    /// and returns an error with the region, or with the loss of its rank.
     #[cold]
     pub(crate) fn explained(&mut self, error: AcpError) -> AcpError {
         let AcpError::Fabric(FabricError::StaleRegion { rank, region }) = error else { return self.named(error) };

@@ -1,11 +1,11 @@
-//! Operations that other ranks carry out: each takes several steps of this rank's.
+//! Delegated operations, which other ranks execute: each takes several steps of this rank.
 
 use super::{Engine, Stage};
 use core::task::{Context, Poll};
 
 impl Engine {
     /// Makes progress with the delegated operations behind the first pending one, so that different
-    /// ranks execute them at the same time. A rank has at most as many as places for replies.
+    /// ranks execute them concurrently. Their number is limited by that of reply places.
     pub(super) fn poll_delegated(&mut self, cx: &mut Context<'_>) {
         let first = self.over + 1;
         let mut delegated = core::mem::take(&mut self.delegated);

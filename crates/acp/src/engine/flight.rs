@@ -3,7 +3,7 @@
 use crate::Result;
 use rdma_fabric::{Amo, AtomicWord, Fabric, RemoteSpan, RemoteWord, join::join, op, provider::Boxed};
 
-/// Posts an operation when it is first polled, and ends when its effect is visible.
+/// Posts an operation when first polled, and completes when its effect is visible.
 pub(crate) type Flight = Boxed<'static, Result<()>>;
 
 /// Copies between two spans of the same length.
@@ -58,12 +58,12 @@ pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>
     Ok(before)
 }
 
-/// Ends when another rank has executed an operation.
+/// Completes when another rank has executed an operation.
 pub(crate) fn of_reply(asked: Boxed<'static, Result<u64>>) -> Flight {
     Box::pin(async move { asked.await.map(drop) })
 }
 
-/// Ends when another rank has executed an atomic, and the previous value in its reply has been
+/// Completes when another rank has executed an atomic, and the previous value in its reply has been
 /// stored in local memory.
 pub(crate) fn storing_reply<W: AtomicWord>(
     fabric: &Fabric,

@@ -29,7 +29,7 @@ use std::{
 pub(crate) struct Engine {
     /// Whether direct puts become visible in order without a barrier in between.
     in_order: bool,
-    /// The number of operations issued, which is the last one's handle.
+    /// The number of operations issued, which is the handle of the last one.
     issued: i64,
     /// All operations up to this one are complete, except that those which completed immediately
     /// may not be visible yet.
@@ -43,7 +43,7 @@ pub(crate) struct Engine {
     waiting: BinaryHeap<Reverse<(i64, i64)>>,
     /// The last pending copy of each pair.
     pairs: BTreeMap<Pair, i64>,
-    /// The last pending operation that each rank executes: one at a time.
+    /// The last pending operation delegated to each rank, which executes one at a time.
     servers: BTreeMap<u32, i64>,
     /// The pending operations that other ranks execute.
     delegated: Vec<i64>,
@@ -69,8 +69,8 @@ impl Engine {
         Engine { in_order: fabric.caps().puts_in_order, ..Engine::default() }
     }
 
-    /// Returns whether an operation of this order may be posted at once, and then completes in
-    /// order: nothing is pending. The operations that it waits for are visible then.
+    /// Returns whether an operation of this order may be posted immediately: nothing is pending, so
+    /// it completes in order. If so, the operations that it waits for are visible.
     #[inline(always)]
     pub(crate) fn may_start(&mut self, fabric: &Fabric, order: Order) -> bool {
         self.pending.is_empty() && {
@@ -79,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// Makes visible the immediately completed operations that one of this order waits for. These
-    /// may include a copy of the same pair, which precedes it whatever the order.
+    /// Makes visible the immediately completed operations that an operation of this order waits
+    /// for. This includes a copy of the same pair, which precedes it regardless of the order.
     #[inline(always)]
     fn show_before(&mut self, fabric: &Fabric, order: Order) {
         if !self.in_order || !matches!(order, Order::None) {
@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// Makes visible the operations that completed immediately: direct puts, by this thread or in
-    /// an earlier turn of another thread, which ended by a store after those of the puts.
+    /// an earlier turn of another thread; such a turn ends with a store after those of the puts.
     #[inline(always)]
     fn show(&mut self, fabric: &Fabric) {
         if self.unseen {
@@ -115,8 +115,8 @@ impl Engine {
         !self.unseen && self.failed.is_empty()
     }
 
-    /// Counts an operation that completed immediately, with no pending operation before it. `put`:
-    /// it needs a barrier to become visible.
+    /// Counts an operation that completed immediately, with no pending operation before it. If
+    /// `put` is set, it needs a barrier to become visible.
     #[inline(always)]
     pub(crate) fn count_over(&mut self, put: bool) -> Handle {
         self.issued += 1;
@@ -131,7 +131,7 @@ impl Engine {
         !self.waiting.is_empty()
     }
 
-    /// Returns the last operation up to which all are complete.
+    /// Returns the last operation up to which all operations are complete.
     pub(crate) fn over(&self) -> i64 {
         self.over
     }
@@ -162,8 +162,8 @@ impl Engine {
             {
                 (after, inherited) = (0, waits_for);
             }
-            // Copies of one pair become visible in the order issued, whatever their order says; no
-            // network guarantees that for two puts.
+            // Copies of one pair become visible in the order issued, regardless of their `Order`;
+            // no network guarantees that for two puts.
             let before = self.pairs.get(&pair).copied().unwrap_or(0);
             after = after.max(before).max(inherited);
         }
@@ -191,7 +191,8 @@ impl Engine {
     /// Starts an operation: posts it, and checks whether it completes immediately.
     fn start(&mut self, id: i64, stage: &mut Stage) {
         if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Over) {
-            // No waker is needed: a waiting task polls the operation once it is the first.
+            // No waker is needed: a waiting task polls the operation once it is the first pending
+            // one.
             match flight.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Pending => *stage = Stage::Flying(flight),
                 Poll::Ready(Ok(())) => {}
@@ -269,7 +270,7 @@ impl Engine {
     }
 
     /// Registers the waker of one of several waiting tasks: all of them poll the same operation,
-    /// which keeps only the waker of the last.
+    /// which keeps only the last waker.
     fn remember(&mut self, cx: &Context<'_>) {
         if !self.wakers.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.wakers.push(cx.waker().clone());

@@ -12,7 +12,8 @@ use core::{
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::sync::Arc;
 
-/// Returns an engine after a direct put, over a network that keeps the order of puts or not.
+/// Returns an engine after a direct put, over a network that does or does not preserve the order of
+/// puts.
 fn after_a_put(in_order: bool) -> Engine {
     let mut engine = Engine { in_order, ..Engine::default() };
     assert_eq!(engine.count_over(true), Handle(1));
@@ -34,8 +35,8 @@ fn a_direct_put_is_visible_before_what_waits_for_it() {
                 let unseen = engine.issue(&fabric, Kind::Atomic, Box::pin(async { Ok(()) }), order);
                 assert!(unseen == Handle(2) && !engine.unseen, "{order:?} issued, {in_order}");
             }
-            // For an operation without dependencies, only puts precede it, whose order some
-            // networks keep.
+            // Only puts precede an operation without dependencies, and some networks preserve their
+            // order.
             let mut engine = after_a_put(in_order);
             assert!(engine.may_start(&fabric, Order::None));
             assert_eq!(engine.unseen, in_order);
@@ -101,8 +102,8 @@ fn over_after(mut polls: usize, end: crate::Result<()>) -> super::Flight {
     }))
 }
 
-/// Of several failures, the first is reported, and no other afterwards; this includes the failure
-/// of an operation that another rank executes, and that completes before its predecessors.
+/// Of several failures, only the first is reported; this includes the failure of an operation that
+/// another rank executes, and that completes before its predecessors.
 #[test]
 fn the_first_failure_is_reported() {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
@@ -113,7 +114,7 @@ fn the_first_failure_is_reported() {
             for number in 0..3 {
                 let end = if fails >> number & 1 == 1 { Err(failed(number)) } else { Ok(()) };
                 let kind = Kind::Delegated { pair: None, server: number };
-                // The first takes longest.
+                // The first operation takes longest.
                 engine.issue(&fabric, kind, over_after(4 - number as usize, end), Order::None);
             }
             let mut done = Poll::Pending;

@@ -32,7 +32,7 @@ pub(super) struct Helper {
     taken: i64,
     /// The last command, if it waits for others, and its state once it has started.
     held_up: Option<(i64, EntryState)>,
-    /// All commands up to this one are known to be complete.
+    /// The last command such that it and all earlier ones are known to be complete.
     published: i64,
 }
 
@@ -95,7 +95,7 @@ impl Helper {
         }
     }
 
-    /// Starts another helper to serve, if ranks have to serve each other.
+    /// Starts another helper for serving, if ranks have to serve each other.
     async fn split(&mut self, needed: bool, world: &Arc<Region>) -> Result<Option<Serving>> {
         if !needed {
             return Ok(None);
@@ -116,7 +116,8 @@ impl Helper {
         Ok(fabric.store(&words.running, 0)?)
     }
 
-    /// Waits for another command, or for progress with those taken; serves other ranks meanwhile.
+    /// Waits for another command, or for progress with those taken, and serves other ranks in the
+    /// meantime.
     async fn wait(&mut self, issued: u64, server: &mut Option<Boxed<'static, Result<()>>>) -> Result<()> {
         let me = Deps::One(self.fabric.rank());
         let mut more = pin!(self.fabric.wait_until(&self.words.issued, me, move |now| now != issued));
@@ -174,7 +175,7 @@ impl Helper {
                 let posted = self.shared.posted().remove(&number);
                 let (kind, posted) = posted.unwrap_or_else(|| (Kind::Atomic, Box::pin(ready(Ok(())))));
                 let fabric = self.fabric.clone();
-                // For these, the helper's work is charged when the operation completes.
+                // For these operations, the helper's work is charged on completion.
                 let flight = Box::pin(async move {
                     let done = posted.await;
                     fabric.charge(cost::THREAD).await;

@@ -14,8 +14,8 @@ impl Acp {
         self.options().mode != Mode::Direct
     }
 
-    /// Writes a command into the queue, as soon as there is room. Invalid addresses are refused
-    /// before that.
+    /// Writes a command into the queue, as soon as there is room. Invalid addresses are rejected
+    /// first.
     pub(crate) async fn queued(&self, command: Command) -> Result<Handle> {
         self.check(command)?;
         let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
@@ -24,7 +24,7 @@ impl Acp {
         loop {
             let (issued, seen, word) = self.try_with(|state| {
                 let queue = state.queue.as_mut().expect("the mode has a queue");
-                // Read first: any command that completes after this ends the wait.
+                // Read before checking for room: any command that completes later ends the wait.
                 let seen = queue.complete()?;
                 let issued = if posted.is_some() { queue.hand_over(&mut posted)? } else { queue.issue(command)? };
                 Ok((issued, seen, queue.complete_word()))
@@ -56,8 +56,8 @@ impl Acp {
         Ok(())
     }
 
-    /// Posts an operation past the queue, if all commands are complete and the network can execute
-    /// it; the helper only completes it.
+    /// Posts an operation bypassing the queue, if all commands are complete and the network can
+    /// execute it; the helper only completes it.
     async fn bypassed(&self, command: Command) -> Result<Option<(Kind, Flight)>> {
         let is_idle = self.try_with(|state| {
             let queue = state.queue.as_ref().expect("the mode has a queue");
@@ -80,7 +80,7 @@ impl Acp {
             Command::Atomic { to, word, amo, .. } => (Kind::Atomic, self.atomic_flight(to, word, amo).await?),
             _ => return Ok(None),
         };
-        // Posts it. Its order is satisfied, since all commands are complete.
+        // This posts it. Its order is satisfied, since all commands are complete.
         let posted = flight.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(done) = posted {
             flight = Box::pin(core::future::ready(done));

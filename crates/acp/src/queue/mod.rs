@@ -1,11 +1,11 @@
 //! The command queue: a rank's program writes commands, a helper executes them.
 //!
-//! The library of the paper works in this way. The program writes a command into the next entry of
-//! a ring, and continues; the *communication helper*, on its own core, takes the commands in order,
+//! This is the design of the paper's library. The program writes a command into the next entry of a
+//! ring, and continues; the *communication helper*, on its own core, takes the commands in order,
 //! starts each once the operations that it waits for are complete, and publishes the last command
-//! up to which all are complete. Program and helper share the ring and two words of the rank's
-//! memory: the number of commands issued, which the helper waits for, and the last command up to
-//! which all are complete, which the program waits for.
+//! up to which all commands are complete. Program and helper share the ring and two words of the
+//! rank's memory: the number of commands issued, which the helper waits for, and the last command
+//! up to which all commands are complete, which the program waits for.
 //!
 //! An entry goes through the states of [`EntryState`]. The helper has one read pointer: a command
 //! that waits for another one delays all commands behind it, even those that wait for nothing.

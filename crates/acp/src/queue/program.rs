@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The value with which the program ends its helper: not the number of a command.
+/// The value with which the program ends its helper; it is not a command number.
 pub(super) const STOP: u64 = u64::MAX;
 
 /// The state that program and helper share, besides two words of the rank's memory.
@@ -28,7 +28,7 @@ pub(crate) struct SharedQueue {
 }
 
 impl SharedQueue {
-    // All three are consistent between statements, whatever panics.
+    // All three are consistent between statements, wherever a panic occurs.
     pub(super) fn failures(&self) -> MutexGuard<'_, Failures> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl CommandQueue {
     /// Waits until the helpers of [`Mode::Split`] have their control queues.
     ///
     /// # Errors
-    /// The reason why there are none.
+    /// The reason why a control queue could not be opened.
     pub(crate) fn running(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (fabric, shared) = (self.fabric.clone(), self.shared.clone());
         let running = self.is_split.then(|| self.words.running.clone());
@@ -130,7 +130,7 @@ impl CommandQueue {
         self.issued
     }
 
-    /// Returns the last command up to which all are complete.
+    /// Returns the last command up to which all commands are complete.
     pub(crate) fn complete(&self) -> Result<i64> {
         Ok(self.fabric.load(&self.words.complete)? as i64)
     }
@@ -151,8 +151,8 @@ impl CommandQueue {
         Ok(Some(Handle::from_number(number)))
     }
 
-    /// Hands over an operation that the program has posted itself; `None`, with `posted` unchanged,
-    /// if the ring is full.
+    /// Passes an operation that the program has posted itself to the helper; `None`, with `posted`
+    /// unchanged, if the ring is full.
     pub(crate) fn hand_over(&mut self, posted: &mut Option<(Kind, Flight)>) -> Result<Option<Handle>> {
         let number = self.issued + 1;
         if !self.shared.ring.has_room(number) {
@@ -174,7 +174,8 @@ impl CommandQueue {
 }
 
 impl Drop for CommandQueue {
-    /// Ends the helper. If that is impossible, the memory is gone, and so is the helper.
+    /// Ends the helper. If that is impossible, the memory no longer exists, and neither does the
+    /// helper.
     fn drop(&mut self) {
         let _ = self.fabric.store(&self.words.issued, STOP);
     }

@@ -16,7 +16,7 @@ use core::sync::atomic::{
 /// Words of a command.
 pub(crate) const WORDS: usize = 6;
 
-/// A word that both sides use: an atomic of the processor, or of a model checker.
+/// A word that both sides use: an atomic of the processor or of a model checker.
 pub(crate) trait Word {
     fn new(value: u64) -> Self;
     fn load(&self, acquire: bool) -> u64;

@@ -1,13 +1,14 @@
-//! One word that atomics change.
+//! A word that is changed by atomics.
 
 use super::GlobalPtr;
 use crate::{Acp, GlobalAddress, Handle, Order, Result};
 use core::{fmt, future::Future};
 use rdma_fabric::{Amo, AtomicWord, Rank};
 
-/// A word of any rank's memory that ranks change by atomics: `u32` or `u64`, aligned: 8 bytes.
+/// The address of an aligned `u32` or `u64` in any rank's memory, which ranks change by atomics: 8
+/// bytes.
 ///
-/// Each call returns when its effect is visible, and yields the word's previous value;
+/// Each call completes when its effect is visible, and yields the word's previous value;
 /// [`GlobalAtomic::update`] follows the order of [`Acp::copy`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -57,7 +58,7 @@ impl<W: AtomicWord> GlobalAtomic<W> {
         self.word.address()
     }
 
-    /// Returns the rank whose memory this is.
+    /// Returns the rank whose memory contains the word.
     #[inline]
     pub const fn rank(self) -> Rank {
         self.address().rank()
@@ -85,15 +86,15 @@ impl<W: AtomicWord> GlobalAtomic<W> {
         /// Stores; returns the previous value.
         swap(new) = Amo::Swap(new);
         /// Stores `new` if the word equals `expected`; returns the previous value, which equals
-        /// `expected` if it did.
+        /// `expected` on success.
         compare_swap(expected, new) = Amo::CompareSwap { expected, new };
-        /// Adds, wrapping; returns the previous value.
+        /// Adds, wrapping around on overflow; returns the previous value.
         fetch_add(add) = Amo::Add(add);
-        /// Subtracts, wrapping; returns the previous value.
+        /// Subtracts, wrapping around on overflow; returns the previous value.
         fetch_sub(subtract) = Amo::Add(W::from_bits(subtract.to_bits().wrapping_neg()));
-        /// Sets bits; returns the previous value.
+        /// Sets the bits that are set in `bits`; returns the previous value.
         fetch_or(bits) = Amo::Or(bits);
-        /// Keeps bits; returns the previous value.
+        /// Keeps the bits that are set in `bits`; returns the previous value.
         fetch_and(bits) = Amo::And(bits);
         /// Inverts bits; returns the previous value.
         fetch_xor(bits) = Amo::Xor(bits);

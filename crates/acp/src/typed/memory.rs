@@ -32,7 +32,7 @@ impl Acp {
         slice.map_err(|error| RegisterError { error, memory: Vec::new() })
     }
 
-    /// Unregisters the region that starts with a slice of this rank's memory; see
+    /// Unregisters the region at whose start a slice of this rank's memory is; see
     /// [`Acp::unregister`].
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Acp {
         self.unregister(self.key_of(slice)?)
     }
 
-    /// Unregisters the vector that starts with a slice, and returns it; see [`Acp::take`].
+    /// Unregisters the vector at whose start a slice is, and returns the vector; see [`Acp::take`].
     ///
     /// # Errors
     /// As [`Acp::take`].
@@ -67,7 +67,7 @@ impl Acp {
 
     #[cold]
     fn too_many(&self, len: usize) -> AcpError {
-        // There is no region yet, so the error names the rank's first address.
+        // There is no region yet, so the error contains the rank's first address.
         match self.starter(self.rank()) {
             Ok(address) => AcpError::out_of_bounds(address, len as u64, MAX_REGION_BYTES),
             Err(error) => error,

@@ -1,8 +1,8 @@
 //! Typed global memory: pointers, slices and atomics.
 //!
-//! They are plain numbers: making one allocates nothing, keeps nothing alive and communicates with
-//! no rank. Properties that follow from the address alone, its alignment and the bounds of a slice,
-//! are checked when they are made; whether there is such a region, when they are used.
+//! They are plain numbers: creating one does not allocate memory, keep anything alive or
+//! communicate. Properties that follow from the address alone (its alignment and the bounds of a
+//! slice) are checked on creation; the existence of the region is checked on use.
 
 mod atomic;
 mod link;

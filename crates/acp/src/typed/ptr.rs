@@ -44,7 +44,7 @@ impl<T: Pod> GlobalPtr<T> {
     /// Returns the pointer `elements` elements further on.
     ///
     /// # Errors
-    /// [`AcpError::OutOfBounds`] where it can't be in the same region.
+    /// [`AcpError::OutOfBounds`] if it can't be in the same region.
     #[inline]
     #[allow(clippy::should_implement_trait, reason = "as of pointers")]
     pub fn add(self, elements: usize) -> Result<Self> {
@@ -69,8 +69,8 @@ impl<T: Pod> GlobalPtr<T> {
         Ok(GlobalPtr { address, element: PhantomData })
     }
 
-    /// Returns the number of elements from `start` to this one; `None` if this is before it, in
-    /// another region, or not a whole number of elements away.
+    /// Returns the number of elements from `start` to this one; `None` if this pointer is before
+    /// `start`, in another region, or not a whole number of elements away.
     pub fn elements_from(self, start: Self) -> Option<usize> {
         if self.address.id() != start.address.id() {
             return None;
@@ -100,8 +100,8 @@ impl<T: Pod> GlobalPtr<T> {
         GlobalSlice::new(self.address, len)
     }
 
-    /// Reads the element. If other ranks write it meanwhile, each byte is either old or new; a word
-    /// of 4 or 8 bytes is read atomically.
+    /// Reads the element. If other ranks write it at the same time, each byte is either old or new;
+    /// a word of 4 or 8 bytes is read atomically.
     ///
     /// # Errors
     /// As [`Acp::read`].
@@ -131,7 +131,7 @@ impl<T: Pod> GlobalPtr<T> {
         acp.copy(to.address, self.address, size_of::<T>(), order)
     }
 
-    /// Returns the form of this pointer for global memory.
+    /// Returns the form in which this pointer is stored in global memory.
     #[inline]
     pub fn to_link(self) -> Link<T> {
         Link::from(Some(self))
@@ -139,7 +139,7 @@ impl<T: Pod> GlobalPtr<T> {
 }
 
 impl<W: AtomicWord> GlobalPtr<W> {
-    /// Returns the word as one for atomics.
+    /// Returns the same word for use by atomics.
     #[inline]
     pub fn as_atomic(self) -> GlobalAtomic<W> {
         GlobalAtomic::of(self)

@@ -21,7 +21,7 @@ impl<T: Pod> GlobalSlice<T> {
     /// Makes a slice of `len` elements that starts at `address`.
     ///
     /// # Errors
-    /// [`AcpError::Misaligned`]; [`AcpError::OutOfBounds`] where they can't be in one region.
+    /// [`AcpError::Misaligned`]; [`AcpError::OutOfBounds`] if they can't be in one region.
     #[inline]
     pub fn new(address: GlobalAddress, len: usize) -> Result<Self> {
         let start = GlobalPtr::new(address)?;
@@ -44,7 +44,7 @@ impl<T: Pod> GlobalSlice<T> {
         self.start
     }
 
-    /// Returns the rank whose memory this is.
+    /// Returns the rank whose memory contains the slice.
     #[inline]
     pub const fn rank(self) -> Rank {
         self.address().rank()
@@ -56,7 +56,7 @@ impl<T: Pod> GlobalSlice<T> {
         self.len
     }
 
-    /// Returns whether there are no elements.
+    /// Returns whether the slice is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.len == 0
@@ -121,15 +121,15 @@ impl<T: Pod> GlobalSlice<T> {
 
     /// Returns the elements' pointers, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = GlobalPtr<T>> + DoubleEndedIterator {
-        // In bounds, as was checked when the slice was made.
+        // In bounds, as checked when the slice was created.
         (0..self.len).map(move |index| self.start.add(index).unwrap_or(self.start))
     }
 
     /// Reads all elements.
     ///
     /// # Errors
-    /// As [`Acp::read`]; [`AcpError::Fabric`] with [`FabricError::LengthMismatch`] if `into` has
-    /// another length.
+    /// As [`Acp::read`]; [`AcpError::Fabric`] with [`FabricError::LengthMismatch`] if `into` has a
+    /// different length.
     #[inline]
     pub async fn read(self, acp: &Acp, into: &mut [T]) -> Result<()> {
         self.same_length(into.len())?;
@@ -160,7 +160,7 @@ impl<T: Pod> GlobalSlice<T> {
     /// does: returns when the copy is issued.
     ///
     /// # Errors
-    /// As [`Acp::copy`]; [`AcpError::Fabric`] with [`FabricError::LengthMismatch`], and nothing is
+    /// As [`Acp::copy`]; [`AcpError::Fabric`] with [`FabricError::LengthMismatch`], with nothing
     /// issued, if the lengths differ.
     #[inline]
     pub async fn copy_to(self, acp: &Acp, to: Self, order: impl Into<Order>) -> Result<Handle> {

@@ -27,8 +27,8 @@ fn starter_memory_is_where_it_is_computed_to_be() {
     }
 }
 
-/// The paper's figure 3, with copies from or to own memory: rank 0 sends to 1, and then fetches
-/// back.
+/// The paper's figure 3, with copies from or to local memory: rank 0 sends to 1, and then fetches
+/// the data back.
 #[test]
 fn copies_follow_their_order() {
     let outs = everywhere(2, &async |fabric: Fabric| -> ProgramResult<Vec<u32>> {

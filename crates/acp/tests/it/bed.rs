@@ -45,9 +45,9 @@ where
 /// The offset of [`meet`]'s counters in starter memory, beyond the words that tests use.
 const MEETINGS: u64 = 1024;
 
-/// Waits until all of `ranks`, including the caller, have called it, for the first or for the
-/// second time as `turn` says. Unlike a sync, it works before and after the loss of a rank: no rank
-/// returns while another one still needs a reply from it.
+/// Waits until all of `ranks`, including the caller, have made the call number `turn` of this
+/// function. Unlike a sync, it works before and after the loss of a rank: no rank returns while
+/// another one still needs a reply from it.
 pub(crate) async fn meet(acp: &Acp, fabric: &Fabric, ranks: &[u32], turn: u64) -> acp::Result<()> {
     let me = acp.rank();
     let counter = |rank| acp.starter(rank)?.offset_by(MEETINGS + 8 * turn);

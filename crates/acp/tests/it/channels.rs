@@ -89,7 +89,7 @@ fn a_message_comes_as_it_was_sent() {
     });
 }
 
-/// Each rank creates its ends in its own order, and sends at once.
+/// Each rank creates its ends in a different order, and sends immediately.
 #[test]
 fn the_kth_end_meets_the_kth_end() {
     const EACH: usize = 5;
@@ -200,8 +200,8 @@ fn freeing_lets_queued_messages_pass() {
             assert!(matches!(acp.sender_from_raw(raw), Err(AcpError::NoSuchChannel { .. })));
         } else {
             let receiver = acp.receiver(Rank::new(0))?;
-            // The first is received before, receives for three are posted before, the others are
-            // dropped.
+            // The first message has already been received, receives for three are already posted,
+            // and the others are dropped.
             let (buffer, _) = receiver.post(vec![9; 5000]).await?;
             assert_eq!(buffer, [0; 5000]);
             let asked: Vec<_> = (0..3).map(|_| receiver.post(vec![9; 5000])).collect();
@@ -247,7 +247,7 @@ fn six_ranks_all_to_all() {
 }
 
 /// Random programs: channels, messages, buffers, sizes of slots and tables, and the order of all
-/// requests; against one queue for each channel.
+/// requests; compared with one queue for each channel.
 #[test]
 fn random_programs_agree_with_queues() {
     for seed in 0..12 {
@@ -267,7 +267,8 @@ async fn random_program(fabric: &Fabric, seed: u64) -> ProgramResult<()> {
     });
     let acp = Acp::init_with(fabric, options).await?;
     let me = acp.rank();
-    // All ranks make the same plan: for each channel its messages, and the room for each.
+    // All ranks compute the same plan: the messages of each channel, and the buffer size for each
+    // message.
     let mut plan = Vec::new();
     for _ in 0..8 {
         let from = dice.below(3);
@@ -356,7 +357,7 @@ fn a_receive_that_is_dropped_takes_no_message() {
     });
 }
 
-/// A receive that lost a race, with nothing arrived, leaves its message to the next one.
+/// A receive that loses a race before any byte has arrived leaves its message to the next receive.
 #[test]
 fn a_receive_that_loses_a_race_takes_no_message() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -422,7 +423,8 @@ fn whoever_waits_connects_all() {
     });
 }
 
-/// The arrival of one task's message wakes the task that polled last, which wakes that task.
+/// The arrival of a message for one task wakes the task that polled last, which in turn wakes the
+/// former.
 #[test]
 fn a_task_wakes_the_one_whose_message_came() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -484,8 +486,8 @@ fn tasks_apart_wake_each_other() {
                 receiver.free().await
             }));
         }
-        // No rank sends to this one. Its task often polls last, and ends; the others continue
-        // without it.
+        // No rank sends to this receiver. Its task often polls last, and then ends; the others
+        // continue without it.
         idle = acp.receiver(others(acp).next().expect("there are three"))?;
         let idle = &idle;
         tasks.push(Box::pin(async move {
@@ -539,8 +541,7 @@ fn mistakes_are_named() {
     });
 }
 
-/// The errors at rank 0 and rank 2 when rank 1 fails in the middle of a stream, and rank 2
-/// survives.
+/// The errors on ranks 0 and 2 when rank 1 fails in the middle of a stream.
 async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramResult<()> {
     let acp = Acp::init(&fabric).await?;
     match acp.rank().number() {
@@ -575,7 +576,7 @@ async fn with_a_failure(fabric: Fabric, met: &Mutex<Vec<AcpError>>) -> ProgramRe
             second.send(&[2u8; 3000]).await?;
             second.send(&[3u8; 3000]).await?;
             from.recv(&mut [0u8; 3000]).await?;
-            // Fails suddenly: nothing is disconnected in order.
+            // Fails abruptly, without disconnecting.
             let _ = (to.into_raw(), second.into_raw(), from.into_raw());
             Err("this rank fails")?;
         }

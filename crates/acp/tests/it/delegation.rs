@@ -10,7 +10,7 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// Copies that different ranks execute do not wait for each other.
+/// Copies executed by different ranks do not wait for each other.
 #[test]
 fn different_servers_work_at_the_same_time() {
     const BYTES: usize = 1 << 20;
@@ -35,7 +35,7 @@ fn different_servers_work_at_the_same_time() {
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
-/// Every rank copies between all others, to locations of its own; these are more copies than some
+/// Every rank copies between all others, to locations of its own; there are more copies than some
 /// ranks have slots.
 #[test]
 fn everybody_asks_everybody() {
@@ -139,7 +139,7 @@ fn a_death_ends_what_depends_on_it() {
                 }
                 assert!(lost, "a dead rank serves");
             } else {
-                // Serves until the end of the others.
+                // Serves until the other ranks end.
                 let ended = acp.sync().await;
                 assert!(ended.is_err());
             }
@@ -153,7 +153,7 @@ fn a_death_ends_what_depends_on_it() {
     }
 }
 
-/// Adds, and all other atomics, where the words' ranks execute them.
+/// Adds, and all other atomics, when they are executed by the words' ranks.
 #[test]
 fn atomics_without_the_networks() {
     let direct = Options::default().atomics(Atomics::Delegated);
@@ -186,7 +186,7 @@ fn atomics_without_the_networks() {
     }
 }
 
-/// A machine whose network has no atomics needs no option.
+/// On a machine whose network has no atomics, no option is required.
 #[test]
 fn a_machine_without_atomics() {
     let machine = Platform::fx100().with("atomics", 0).expect("a constant of the platform");
@@ -204,7 +204,7 @@ fn a_machine_without_atomics() {
     assert_eq!(virtual_time(&machine, 5).run(&program).expect("virtual time").outs, [50; 5]);
 }
 
-/// A delegated operation makes progress even if its future was dropped, and does not disturb later
+/// A delegated operation makes progress even if its future was dropped, and does not affect later
 /// operations.
 #[test]
 fn atomics_that_nobody_awaits_are_carried_through() {

@@ -1,5 +1,5 @@
-//! Small jobs under every order of delivery, and mistakes that must be found; `cargo xtask explore`
-//! explores larger jobs.
+//! Small jobs under every order of delivery, and mutants that must be detected; `cargo xtask
+//! explore` explores larger jobs.
 
 use checks::exploration;
 

@@ -1,4 +1,4 @@
-//! Helpers that serve other ranks: their benefit, and their requirements.
+//! Helpers that serve other ranks: their benefits and requirements.
 
 use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
@@ -79,7 +79,7 @@ fn two_helpers_need_a_shared_address_space() {
     assert_eq!(ran.expect("a job that ends"), [true; 2]);
 }
 
-/// A node has 48 control queues; each rank uses two, and returns them.
+/// A node has 48 control queues; each rank uses two of them, and returns them.
 #[test]
 fn control_queues_come_back() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {

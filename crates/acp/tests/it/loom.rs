@@ -1,6 +1,6 @@
 //! The command queue and delegation under loom: a program, the helper that orders its operations,
-//! and the helper of another rank that serves them, each a thread, in every interleaving within a
-//! bound on preemptions, memory orders included.
+//! and the helper of another rank that serves them, each a thread, in every interleaving and under
+//! all memory-ordering effects that loom models, within a bound on preemptions.
 //!
 //! The code is that of [`Mode::CommandQueue`], except for set-up. Loom observes all accesses
 //! through the fabric, and every race on the copied bytes; the ring of commands, which bypasses the
@@ -36,7 +36,7 @@ enum Job {
 /// A step done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
-    /// An operation counts as complete before its effect is visible.
+    /// An operation is reported as complete before its effect is visible.
     NotFlushed,
     /// The server's reply is lost.
     ReplyLost,
@@ -282,7 +282,7 @@ fn a_lost_reply_is_found() {
 
 #[test]
 fn a_reply_must_follow_the_work() {
-    // At later points, the request has been executed.
+    // Later, the request has already been executed.
     check_fails(
         Some(2),
         &["Causality violation"],

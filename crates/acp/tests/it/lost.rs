@@ -1,4 +1,4 @@
-//! The loss of a rank: the number in its report, and the state that it leaves behind.
+//! The loss of a rank: its reported number, and the state that it leaves behind.
 
 use crate::bed::survivors;
 use acp::{Acp, AcpError, Mode, Options, Order};
@@ -22,7 +22,7 @@ fn is_named<T>(outcome: acp::Result<T>, lost: Rank) -> bool {
     matches!(outcome, Err(AcpError::Fabric(FabricError::PeerLost { rank })) if rank == lost)
 }
 
-/// Each rank becomes the next one, and the last one, rank 0 from then on, fails.
+/// Each rank takes the number of the next one; the last rank, which becomes rank 0, fails.
 #[test]
 fn a_lost_rank_has_its_number_after_a_reset() {
     for mode in [Mode::Direct, Mode::CommandQueue] {
@@ -37,7 +37,7 @@ fn a_lost_rank_has_its_number_after_a_reset() {
             acp.load::<u64>(theirs).await?;
             acp.sync().await?;
             if acp.rank() == lost {
-                // It holds the lock of another rank's heap.
+                // The failing rank holds the lock of another rank's heap.
                 let lock = block.checked_sub(block.offset()).expect("in the region");
                 acp.store(lock, 1u64).await?;
                 // The others have completed set-up.
@@ -111,8 +111,8 @@ fn the_slot_of_a_lost_rank_is_taken_over() {
                 fabric.sleep(Duration::from_micros(100)).await;
                 return Err("lost".into());
             }
-            // Rank 2 continues when the slot is taken, but the loss is unknown; rank 3 when all
-            // know of it.
+            // Rank 2 continues when the slot is taken but the loss is not yet known; rank 3 when
+            // all ranks know of the loss.
             _ => fabric.sleep(Duration::from_micros(if me == 2 { 50 } else { 5_000 })).await,
         }
         acp.complete(acp.copy(mine, at, 8, Order::None).await?).await?;

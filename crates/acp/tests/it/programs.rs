@@ -2,8 +2,9 @@
 //!
 //! One rank issues copies and atomics over the memory of three. A program is free of races by
 //! construction: where an operation would access words that an earlier, unordered operation
-//! accesses, its order is changed to wait for that operation. So there is one outcome, regardless
-//! of which rank executes the operations: that of executing them one after the other.
+//! accesses, its order is changed to wait for that operation. The outcome is therefore unique,
+//! regardless of which rank executes the operations: it is that of executing them one after the
+//! other.
 
 use crate::bed::machine;
 use acp::{Acp, Atomics, GlobalAddress, Handle, Mode, Options, Order};
@@ -25,7 +26,7 @@ enum Wish {
     None,
     All,
     Continue,
-    /// The operation this many back.
+    /// The operation issued this many operations ago.
     After(usize),
 }
 
@@ -44,7 +45,8 @@ enum Step {
         amo: Amo<u64>,
         wish: Wish,
     },
-    /// Wait for the operation this many back; or for all, and compare a rank's memory.
+    /// Wait for the operation issued this many operations ago; or for all of them, and compare a
+    /// rank's memory.
     Complete(usize),
     Compare(usize),
 }

@@ -4,7 +4,7 @@ use crate::bed::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, EntryState, Handle, Mode, Options, Order, Threads};
 use rdma_fabric::{Amo, Fabric, ProgramResult};
 
-/// All configurations of the execution of operations that differ for the user.
+/// All user-visible configurations of how operations are executed.
 fn ways() -> Vec<Options> {
     let direct = Options::default();
     let [queue, split] = [Mode::CommandQueue, Mode::Split].map(|mode| direct.mode(mode).depth(64));
@@ -48,7 +48,8 @@ fn a_broadcast_is_done_by_its_root_alone() {
     }
 }
 
-/// Ordered and unordered operations of three ranks on one word, own memory and others'.
+/// Ordered and unordered operations of three ranks on one word, on local memory and on that of
+/// others.
 #[test]
 fn every_operation_takes_effect_once_and_in_order() {
     for options in ways() {
@@ -60,7 +61,8 @@ fn every_operation_takes_effect_once_and_in_order() {
                 for counter in &at {
                     acp.atomic(own.offset_by(64)?, *counter, Amo::Add(1u64), Order::None).await?;
                 }
-                // The counter's value goes round: word, own copy, next rank.
+                // The counter's value moves from the word to the local copy and on to the next
+                // rank.
                 let old = acp.atomic(own.offset_by(72)?, at[(me + 1) % 3].offset_by(8)?, Amo::Swap(round), Order::All);
                 let old = old.await?;
                 let there = at[(me + 2) % 3].offset_by(128 + 8 * me as u64)?;
@@ -80,7 +82,8 @@ fn every_operation_takes_effect_once_and_in_order() {
     }
 }
 
-/// A command that waits for another one delays those behind it, and each goes through its states.
+/// A command that waits for another one delays those behind it, and each command passes through its
+/// states.
 #[test]
 fn commands_go_through_their_states() {
     let options = Options::default().mode(Mode::CommandQueue);
@@ -124,7 +127,7 @@ fn a_copy_past_the_queue_is_completed() {
                 acp.write(at[me], &vec![me as u64 + 1; bytes / 8]).await?;
                 let copied = acp.copy(at[1 - me].offset_by(4096)?, at[me], bytes, Order::None).await?;
                 acp.complete(copied).await?;
-                // The sync is the only sign for the peer that the bytes are visible.
+                // Only the sync lets the peer know that the bytes are visible.
                 acp.sync().await?;
                 let mut seen = vec![0; bytes / 8];
                 acp.read(at[me].offset_by(4096)?, &mut seen).await?;

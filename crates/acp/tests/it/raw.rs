@@ -1,4 +1,4 @@
-//! The calls of the C interface in whole numbers, as a binding would wrap them.
+//! The calls of the C interface in terms of integers, as a binding would wrap them.
 
 use crate::bed::everywhere;
 use acp::{Acp, GlobalAddress, Key, Order};

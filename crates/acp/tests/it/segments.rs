@@ -38,7 +38,7 @@ fn segments_go_round() {
             source.wait_sent().await?;
             assert_eq!((source.sent()?, source.tail()?), (40, 40));
             acp.sync().await?;
-            // The destination takes nothing now, so the source fills up.
+            // The destination takes nothing from here on, so the source runs out of free segments.
             for _ in 0..SEGMENTS {
                 source.wait_ready().await?;
                 source.ack()?;
@@ -71,7 +71,7 @@ fn segments_go_round() {
             acp.sync().await?;
             acp.sync().await?;
             destination.disconnect().await?;
-            // Segments handed over before are still available.
+            // Segments that were handed over earlier are still available.
             assert_eq!((destination.head()?, destination.tail()?), (40, 43));
             assert!(destination.is_acked()?);
             let mut seen = [0u64; 1];
@@ -111,8 +111,8 @@ fn several_buffers_and_dropped_ones() {
                 destination.ready()?;
             }
         }
-        // The first ones are dropped, the second ones disconnected: that needs both sides, and the
-        // waits also make progress with the dropped ones.
+        // The first pair is dropped and the second one disconnected. Disconnecting requires both
+        // sides, and these waits also make progress with the dropped pair.
         drop((sources.remove(0), destinations.remove(0)));
         let (one, other) = rdma_fabric::join::join(sources[0].disconnect(), destinations[0].disconnect()).await;
         one.and(other)?;

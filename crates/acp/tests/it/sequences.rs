@@ -1,4 +1,4 @@
-//! Vectors and deques against those of std.
+//! Vectors and deques, compared with those of std.
 
 use crate::{bed::everywhere, heap::Dice};
 use acp::{Acp, AcpError, Deque, GlobalAddress, Options, Result, Sequence, Vector};
@@ -23,7 +23,7 @@ fn part(dice: &mut Dice, len: usize) -> Range<usize> {
     a.min(b)..a.max(b)
 }
 
-/// One operation of vectors and deques, on both the container and the oracle.
+/// Executes one operation of vectors and deques on both the container and the oracle.
 async fn step<T, A>(
     acp: &Acp,
     dice: &mut Dice,
@@ -60,7 +60,7 @@ where
         }
         7 if at < len => assert_eq!(one.remove(at).await?, first.remove(at)),
         8 => {
-            // From another rank's memory, over its starter memory.
+            // From another rank's starter memory.
             let there = acp.starter(Rank::new(dice.below(acp.ranks()) as u32))?;
             acp.write(there, &new).await?;
             one.insert_from(at, there, new.len()).await?;
@@ -202,7 +202,7 @@ fn deques_are_those_of_std() {
     });
 }
 
-/// Both ends of a ring that does not grow, by a remote rank.
+/// A remote rank uses both ends of a ring, which does not grow.
 #[test]
 fn a_deque_is_a_ring() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -324,7 +324,7 @@ fn a_full_heap_changes_nothing() {
     });
 }
 
-/// Sources in no region, in one that is gone, and beyond the end of one.
+/// Sources outside of any region, in a dropped region, and beyond the end of a region.
 #[test]
 fn unreadable_sources_change_nothing() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -336,7 +336,7 @@ fn unreadable_sources_change_nothing() {
         }
         acp.sync().await?;
         let there = GlobalAddress::from_bits(acp.load(board).await?).expect("an address");
-        // The other rank has resolved the region now.
+        // By now the other rank has resolved the region.
         acp.load::<u64>(there).await?;
         acp.sync().await?;
         acp.unregister(key)?;
@@ -362,7 +362,7 @@ fn unreadable_sources_change_nothing() {
     });
 }
 
-/// Changes are cancelled after various times: each is made completely or not at all.
+/// Changes are cancelled after various times: each takes effect completely or not at all.
 #[test]
 fn dropped_changes_are_whole() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {

@@ -12,10 +12,10 @@ fn contradictions_are_found() {
     assert_eq!(contradictions(&[0, 0, 1], &[1, 2, 3]), 2);
 }
 
-/// The ways in which operations follow each other.
+/// The ways in which operations are ordered after each other.
 fn ordered(first: First, reads: usize) -> impl Iterator<Item = Case> {
     let behind = [Behind::All, Behind::Handle, Behind::Continue, Behind::Completed];
-    // From own memory, a copy would have the pair of the one before.
+    // A copy from local memory would have the same pair as the copy before.
     let differs = move |behind: &Behind| !(matches!(first, First::ToSelf(_)) && *behind == Behind::Continue);
     behind.into_iter().filter(differs).map(move |behind| Case::new(first, behind, reads))
 }
@@ -32,7 +32,7 @@ fn what_is_ordered_behind_a_put_reads_after_it() {
     for case in ordered(First::ToPeer(8), 8) {
         never(case);
     }
-    // The reordering that orders prevent, where the CPUs do it.
+    // The reordering that `Order` prevents, on CPUs that reorder.
     let unordered = Case::new(First::ToPeer(8), Behind::Nothing, 8).run();
     println!("without an order: {unordered} rounds");
 }

@@ -1,4 +1,4 @@
-//! Several tasks of one rank, each with a waker of its own, and polled only when it was woken.
+//! Several tasks of one rank, each with its own waker and polled only when woken.
 
 use core::{
     future::{Future, poll_fn},

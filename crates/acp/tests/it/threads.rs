@@ -47,7 +47,7 @@ async fn finish(acp: Acp, sums: Vec<u64>) -> ProgramResult<()> {
     let sum = GlobalAtomic::<u64>::new(acp.starter(Rank::new(0))?.offset_by(64)?)?;
     sum.fetch_add(&acp, sums.iter().sum()).await?;
     acp.sync().await?;
-    // Each value was there before exactly one addition.
+    // Each value was the previous value of exactly one addition.
     assert_eq!(sum.load(&acp).await?, all * (all - 1) / 2);
     acp.finalize().await?;
     Ok(())
@@ -113,7 +113,7 @@ fn one_thread_means_one() {
         ];
         for call in calls {
             assert_eq!(elsewhere(call), Err(AcpError::OtherThread));
-            // The turns of other threads were not disturbed.
+            // The turns of other threads were not affected.
             assert_eq!(block_on(acp.load::<u64>(own)), Ok(0));
         }
         block_on(acp.finalize())?;

@@ -55,7 +55,7 @@ fn slices_move_between_ranks_and_keep_their_bounds() {
         let own = acp.starter_slice::<u32>(acp.rank())?;
         assert_eq!((own.len(), own.rank(), own.bytes()), (2560, acp.rank(), 10 << 10));
         let lent = acp.register_slice((0..100).map(|i| i + 1000 * me).collect(), 0)?;
-        // Where the next rank finds it.
+        // At the location where the next rank reads it.
         let words = own.slice(..4)?.start().cast::<[u64; 2]>()?;
         words.write(&acp, lent.to_words()).await?;
         acp.sync().await?;

@@ -83,7 +83,7 @@ fn wrong_work_spaces_are_refused_by_all() {
         let none = WorkSpace::create_with(&acp, 8, striping(2, 8)).await.map(drop);
         assert_eq!(none, Err(AcpError::NoSuchRank { rank: Rank::new(2), ranks: 2 }));
         assert!(matches!(WorkSpace::create_with(&acp, 8, striping(0, 0)).await, Err(AcpError::Option(_))));
-        // One asks for more than the other.
+        // One rank requests more than the other.
         let none = WorkSpace::create(&acp, 8 + me).await.map(drop);
         assert_eq!(none, Err(AcpError::NoPart { rank: Rank::new(1 - me as u32) }));
         // One has no region left.
@@ -94,7 +94,7 @@ fn wrong_work_spaces_are_refused_by_all() {
             _ => assert_eq!(none, Err(AcpError::DirectoryFull { rank: Rank::new(1), limit: 1 })),
         }
         taken.map_or(Ok(()), |key| acp.unregister(key))?;
-        // Nothing was kept: there is room for this one at both, and then for the next.
+        // Nothing was kept: there is room for this work space on both ranks, and then for the next.
         for bytes in [16, 0, 9] {
             let space = WorkSpace::create_with(&acp, bytes, striping(0, 8)).await?;
             let outside = |end: usize| Err(AcpError::OutOfRange { position: end as u64, len: bytes as u64 });

@@ -1,9 +1,9 @@
-//! The memory of a rank: a constant, and a little for each peer that it has used.
+//! The memory of a rank: a constant amount, plus a small amount for each peer that it has used.
 //!
 //! Jobs run in virtual time, in a separate process, whose resident memory is measured while the job
-//! runs. It contains the memory that real ranks would have, and in addition the state of the
-//! simulated machine. Numbers are those of all ranks together, divided by the number of ranks;
-//! freed memory is seldom returned to the system, so each test is a separate process to be exact.
+//! runs. It includes the memory that real ranks would use, and the state of the simulated machine.
+//! Numbers are those of all ranks together, divided by the number of ranks; freed memory is seldom
+//! returned to the system, so each test is a separate process to be exact.
 #![cfg(target_os = "linux")]
 
 use acp::{Acp, GlobalAddress, Options};
@@ -32,7 +32,7 @@ async fn use_peers(fabric: Fabric, steps: &[usize]) -> ProgramResult<Vec<u64>> {
     for peers in steps {
         for peer in used + 1..=*peers {
             let peer = Rank::new(((me + peer) % ranks) as u32);
-            // Addresses in the two ranks differ as those of their starter memories do.
+            // Addresses on the two ranks differ in the same way as those of their starter memories.
             let there = acp.starter(peer)?.to_bits().wrapping_sub(acp.starter(acp.rank())?.to_bits());
             let there = GlobalAddress::from_bits(own.to_bits().wrapping_add(there)).ok_or("no address")?;
             acp.load::<u64>(there).await?;
@@ -44,8 +44,8 @@ async fn use_peers(fabric: Fabric, steps: &[usize]) -> ProgramResult<Vec<u64>> {
     Ok(looks)
 }
 
-/// Measures a job: bytes of each rank from the start, and additional bytes per peer between each
-/// two numbers of peers.
+/// Measures a job: the initial bytes of each rank, and the additional bytes per peer from each
+/// number of peers to the next.
 fn measured(ranks: usize, steps: &[usize]) -> (f64, Vec<f64>) {
     let run = Job::new(&Platform::fx100(), ranks).run(&async |fabric| use_peers(fabric, steps).await);
     let run = run.unwrap_or_else(|error| panic!("{error}"));
@@ -69,7 +69,7 @@ fn measured(ranks: usize, steps: &[usize]) -> (f64, Vec<f64>) {
 
 /// The maximum memory of a rank from the start, including its share of the simulated machine.
 const CONSTANT: f64 = 20_000.0;
-/// The maximum memory for a peer once the table of the regions used last is full.
+/// The maximum memory per peer once the table of recently used regions is full.
 const PER_PEER: f64 = 64.0;
 
 #[test]

@@ -70,7 +70,7 @@ fn the_longest_ways_are_as_long_as_they_should_be() {
     let defaults = Parameters::default();
     let of = |topology, parameters: &Parameters, members| depth(&broadcast(topology, parameters, members, 0), 0);
     for members in 2..40usize {
-        // The depth of a binomial tree is the maximum number of set bits of a distance.
+        // The depth of a binomial tree is the maximum number of bits set in a distance.
         let bits = (0..members).map(|distance| distance.count_ones() as usize).max().expect("a member");
         assert_eq!(of(Topology::Default, &defaults, members), bits);
         assert_eq!(of(Topology::Hypercube, &defaults, members), bits);
@@ -120,7 +120,7 @@ fn combines_go_the_ways_of_the_standard() {
         let topology = Topology::from_letter(letter).expect("a topology");
         combine(topology, &parameters(rings, branches), members, root)
     };
-    // Each member sends to the next one; the one after the destination begins.
+    // Each member sends to the next one, starting with the one after the destination.
     assert_eq!(children(&of(b'i', 1, 1, 4, 2)), [&[3][..], &[0], &[1], &[]]);
     assert_eq!(children(&of(b'd', 1, 1, 4, 2)), [&[1][..], &[], &[3], &[0]]);
     // Rings of 2, 2 and 3 members: the furthest ring is the longest.

@@ -25,7 +25,7 @@ where
     real
 }
 
-/// Element types whose test values are made from small numbers.
+/// Element types whose test values are derived from small integers.
 pub(crate) trait Number: Element + PartialEq + Debug {
     /// Returns the element for a number; elements for different numbers below 2^24 differ, and are
     /// exact in each precision.

@@ -1,8 +1,8 @@
 //! The bits of combined matrices where operands do not commute: NaNs with payloads, signed zeros,
 //! infinities, sums that round.
 //!
-//! The result depends on the order of operands. All receivers of a result must have the same bits, and
-//! the same ones each time.
+//! The result depends on the order of operands. All receivers of a result must obtain the same
+//! bits, and the same bits on every run.
 
 use crate::bed::{SCOPES, everywhere, topologies};
 use blacs::{Blacs, BlacsError, Combine, Element, Grid, MatrixMut, Order, Parameters, Scope, Topology, Winners};
@@ -143,7 +143,7 @@ fn so_they_have_along_trees() {
     all_have_the_same_bits((2, 2), true);
 }
 
-/// The premise of these tests: another order of operands yields other bits.
+/// The premise of these tests: a different order of operands yields different bits.
 #[test]
 fn operands_do_not_commute_here() {
     let sums = |case| (f64::of(case, 0) + f64::of(case, 1), f64::of(case, 1) + f64::of(case, 0));

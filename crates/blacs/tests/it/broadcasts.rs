@@ -120,7 +120,7 @@ fn a_broadcast_is_no_barrier() {
                 grid.send(Guarded::<i32>::new(Shape::general(1, 1, 1), |_, _| 5).get(), (0, 3)).await?;
             } else {
                 if grid.column() == 3 {
-                    // This process takes part only now.
+                    // This process only joins here.
                     let mut a = Guarded::<i32>::empty(Shape::general(1, 1, 1));
                     grid.recv(a.get_mut(), (0, 0)).await?;
                 }

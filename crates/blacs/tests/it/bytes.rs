@@ -5,7 +5,7 @@ use blacs::{Blacs, Combine, Grid, Matrix, MatrixMut, Memory, MemoryMut, Order, P
 use core::ops::Range;
 use rdma_fabric::{Fabric, ProgramResult};
 
-/// Memory that notes whether it is asked for anything outside a shape's runs.
+/// Memory that records accesses outside a shape's runs.
 struct Strict {
     bytes: Vec<u8>,
     /// In bytes.
@@ -70,7 +70,8 @@ fn memory_is_asked_for_what_belongs_to_the_shape_only() {
                         }
                     }
                 }
-                // The sum of nothing but zeroes; all contribute the same, so the first one wins.
+                // All elements are zero: the sum is zero, and among equal contributions the first
+                // one wins.
                 let mut a = Strict::new(&shape, size, |_| 0);
                 grid.combine_bytes(all.0, all.1, Combine::Sum, precision, &shape, &mut a, None, None).await?;
                 assert!(a.bytes.iter().all(|byte| *byte == 0));

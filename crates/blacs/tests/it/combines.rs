@@ -121,7 +121,7 @@ async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
                         }
                         turn += 1;
                     }
-                    // Otherwise each topology would always get the same shapes.
+                    // Otherwise each topology would always be tested with the same shapes.
                     turn += 5;
                 }
             }

@@ -168,7 +168,8 @@ fn all_that_depend_on_a_wrong_shape_are_told() {
                     let received = grid.broadcast_recv(Scope::Row, topology, a, (0, 1)).await;
                     assert!(matches!(received, Err(BlacsError::ShapeMismatch { .. })), "{topology:?}: {received:?}");
                 }
-                // One member has another shape; the result is for all, or for the first one.
+                // One member has a different shape; the result goes to all members or to the first
+                // one.
                 for to in [None, Some((0, 0))] {
                     let mine = if me == 3 { sent } else { expected };
                     let mut a = [1.0; 3];
@@ -191,7 +192,7 @@ fn all_that_depend_on_a_wrong_shape_are_told() {
     });
 }
 
-/// No number leads to a size that wraps around.
+/// Sizes never wrap around, whatever the arguments.
 #[test]
 fn sizes_without_sense_are_errors() {
     const MOST: usize = usize::MAX;

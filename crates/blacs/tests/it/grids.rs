@@ -1,4 +1,4 @@
-//! The positions of processes, and grids beside, over and inside each other.
+//! The positions of processes, and grids that are disjoint, overlap or are nested.
 
 use crate::bed::everywhere;
 use blacs::{Blacs, BlacsError, Grid, GridMap, Matrix, MatrixMut, Options, Order, Scope, Threads, Topology};
@@ -83,7 +83,7 @@ fn processes_may_give_maps_that_name_different_processes() {
     everywhere(5, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
         let me = blacs.me();
-        // Each row of a 2 x 2 grid is a grid of its own; the last process is in none.
+        // Each row of a 2 x 2 grid becomes a grid; the last process is in none.
         let first = if me < 4 { me / 2 * 2 } else { 0 };
         let grid = blacs.map(&GridMap::new(1, 2, |_, column| first + column)?).await?;
         assert_eq!(grid.is_some(), me < 4);
@@ -127,8 +127,7 @@ fn a_grid_is_made_of_another_ones_processes() {
     });
 }
 
-/// The requests contradict each other: the processes that agree get their grid if they are all of its
-/// members.
+/// The requests conflict: the processes that agree get their grid if they are all of its members.
 #[test]
 fn who_asks_for_another_grid_than_the_others_is_told() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {

@@ -12,7 +12,7 @@ use tofu2_sim::{
     virt::{Job, Platform},
 };
 
-/// Six times the number of offers of a scope for which the receivers' memory has room.
+/// Six times the number of offers per scope for which the receivers' memory has room.
 const MESSAGES: usize = 100;
 
 /// Returns the number of rows and columns of message `n`: one element, a long column, columns with
@@ -65,7 +65,7 @@ impl Way {
         Ok(())
     }
 
-    /// Receives message `n`, if the caller takes part.
+    /// Receives message `n` if the caller participates.
     async fn receive(self, grid: &Grid, n: usize) -> ProgramResult<()> {
         let takes_part = match self {
             Way::Broadcast(Scope::Row, _) => grid.row() == 0,
@@ -163,7 +163,8 @@ fn receivers_need_no_call_of_a_root_that_sleeps() {
                 }
                 fabric.sleep(ASLEEP).await;
             } else {
-                // Meanwhile, the root's sends to each of them have run out of patience and returned.
+                // In the meantime, the root's sends to each of them have timed out waiting and
+                // returned.
                 fabric.sleep(ASLEEP / 10).await;
                 for n in 0..MESSAGES {
                     way.receive(&grids[n % 2], n).await?;

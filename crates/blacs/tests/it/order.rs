@@ -76,8 +76,8 @@ fn messages_do_not_depend_on_calls_of_other_grids() {
     });
 }
 
-/// Messages of pairs, rows, columns and of the whole grid are received in another order than they were
-/// sent.
+/// Messages of pairs, rows, columns and of the whole grid are received in a different order than
+/// they were sent.
 #[test]
 fn spaces_of_messages_are_independent() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -115,7 +115,7 @@ fn spaces_of_messages_are_independent() {
     });
 }
 
-/// No member leaves before the last one of its scope has entered; other processes are not waited for.
+/// No member returns before the last one of its scope has entered; other processes need not enter.
 #[test]
 fn a_barrier_waits_for_its_scope_only() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {

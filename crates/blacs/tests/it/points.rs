@@ -4,7 +4,7 @@ use crate::bed::{Guarded, Number, everywhere, large_shapes, shapes};
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Shape};
 use rdma_fabric::{Fabric, ProgramResult};
 
-/// Sends each shape to the next process and receives one from the process before.
+/// Sends each shape to the next process and receives one from the previous process.
 async fn round<T: Number>(grid: &Grid, shapes: &[Shape]) -> ProgramResult<()> {
     let (row, column) = grid.me();
     let number = |row, column| (grid.number(row, column).expect("a process") * 1000) as i32;

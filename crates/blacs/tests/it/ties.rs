@@ -4,8 +4,8 @@ use crate::bed::{everywhere, topologies};
 use blacs::{Blacs, MatrixMut, Order, Scope, Winners};
 use rdma_fabric::{Fabric, ProgramResult};
 
-/// Whatever the topology, the contributor nearest to the destination wins, and the result has its
-/// sign.
+/// Regardless of the topology, the contributor nearest to the destination wins, and the result has
+/// its sign.
 #[test]
 fn the_nearest_of_those_with_the_same_magnitude_wins() {
     // By column: those with 5 win, those with 4 lose, in each direction.

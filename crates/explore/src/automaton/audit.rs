@@ -1,4 +1,4 @@
-//! Checks of steps: whether their declarations hold, and which steps never end.
+//! Checks of steps: whether the declared ones are valid, and which ones never end.
 
 use super::{Automaton, Edge, LocalId};
 use crate::{
@@ -39,11 +39,11 @@ impl Automaton<'_> {
 const AUDIT: u64 = 2_000;
 
 impl Automaton<'_> {
-    /// Compares how histories that a step's end has merged continue, as far as the exploration
-    /// went. Returns the number of continuations compared and a description of the first
+    /// Compares the continuations of histories that the end of a step has merged, as far as they
+    /// were explored. Returns the number of continuations compared and a description of the first
     /// difference.
     ///
-    /// For each such history, visits every state known to follow once, by one path, nearest first.
+    /// For each such history, visits every known successor state once, by one path, nearest first.
     pub(crate) fn audit(&mut self) -> (u64, Option<String>) {
         let mut compared = 0;
         // The histories take turns, so that each gets its share of the comparisons.

@@ -1,4 +1,4 @@
-//! The possible events of a job in which the driver chooses.
+//! The possible events of a job in which the driver chooses the next one.
 
 use super::{Live, LiveJob};
 use crate::{loss::bit, state::ItemKind};
@@ -49,8 +49,8 @@ impl LiveJob {
                 into.extend((!self.tasks[r].is_empty()).then_some(Event::Die(lost)));
                 continue;
             }
-            // A rank that has ended asks no further questions, but its knowledge of a loss may keep
-            // others' operations from happening.
+            // A rank that has ended makes no further queries, but its knowledge of a loss may
+            // prevent others' operations from taking effect.
             let under_way = live.state.items.iter().any(|item| item.by == lost);
             let learns = ranks().filter(|(by, rank)| {
                 live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())

@@ -2,7 +2,7 @@
 //!
 //! A check proves something only if it can fail. A protocol has no switches for its own mutation,
 //! but the effect of a mutated line is visible at the fabric: a missing flush, an ignored result, a
-//! late store. A [`mutant`] applies such a change to every rank alike, on any fabric.
+//! late store. A [`mutant`] applies such a change equally to every rank, on any fabric.
 
 mod operation;
 mod spoiled;
@@ -23,8 +23,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn flushes(&self, _target: Option<Rank>) -> bool {
         true
     }
-    /// Returns whether a flush of `target` (`None`: of all targets) is awaited; if not, it is begun
-    /// and treated as done.
+    /// Returns whether a flush of `target` (`None`: of all targets) is awaited; if not, it is
+    /// started and treated as complete.
     fn awaits_flush(&self, _target: Option<Rank>) -> bool {
         true
     }
@@ -36,7 +36,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn atomic(&self, _addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         amo
     }
-    /// Returns the result that the poster of `amo` gets.
+    /// Returns the result that the poster of `amo` receives.
     fn result(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64) -> u64 {
         old
     }
@@ -50,7 +50,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
-    /// Returns the result that the poster of `amo` gets if another atomic was executed
+    /// Returns the result that the poster of `amo` receives if another atomic was executed
     /// [after](Mutation::then) it.
     fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
         old
@@ -63,11 +63,12 @@ pub trait Mutation: fmt::Debug + 'static {
     fn puts(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
         None
     }
-    /// Returns whether a store to own memory waits until this rank's next atomic is complete.
+    /// Returns whether a store to local memory is delayed until this rank's next atomic is
+    /// complete.
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
     }
-    /// Returns whether the work that a dropped future still has to do is done.
+    /// Returns whether the remaining work of a dropped future is executed.
     fn detaches(&self) -> bool {
         true
     }
@@ -75,13 +76,13 @@ pub trait Mutation: fmt::Debug + 'static {
     fn tears(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
-    /// Returns whether a wait for a word of own memory happens; if not, the word is [taken
+    /// Returns whether a wait for a word of local memory takes place; if not, the word is [taken
     /// for](Mutation::taken_for) another value.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
-    /// Returns the value that a word of own memory is taken to have if it is not waited for: one
-    /// that ends the wait.
+    /// Returns the value that is assumed for a word of local memory whose wait is skipped: one that
+    /// ends the wait.
     fn taken_for(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }
@@ -95,7 +96,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn puts_before(&self, _addr: RemoteAddr, _bits: u64) -> Option<(RemoteAddr, u64)> {
         None
     }
-    /// Returns the bits to put in place of an atomic, whose poster gets 0 as the result.
+    /// Returns the bits to put in place of an atomic, whose poster receives 0 as the result.
     fn as_put(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> Option<u64> {
         None
     }
@@ -104,7 +105,8 @@ pub trait Mutation: fmt::Debug + 'static {
     fn holds(&self, _to: RemoteAddr, _bytes: usize) -> bool {
         false
     }
-    /// Returns whether held-back puts are released after this word, which is put or changed.
+    /// Returns whether held-back puts are released after an access to this word, which is being put
+    /// or changed.
     fn lets_go(&self, _addr: RemoteAddr) -> bool {
         false
     }
@@ -112,7 +114,7 @@ pub trait Mutation: fmt::Debug + 'static {
     fn multicasts_to(&self, _to: RemoteAddr) -> bool {
         true
     }
-    /// Returns the value that a word of own memory appears to have.
+    /// Returns the value that a word of local memory appears to have.
     fn seen(&self, _addr: RemoteAddr, bits: u64) -> u64 {
         bits
     }

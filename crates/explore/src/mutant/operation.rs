@@ -31,8 +31,8 @@ pub(super) enum Operation {
 }
 
 impl Spoiled {
-    /// Wraps the answer of the fabric below to a posted operation. `then` is the treatment of the
-    /// result when it is complete.
+    /// Wraps the answer of the fabric below to a posted operation. `then` says how the result is
+    /// treated on completion.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {
             Posted::Over(word) => Posted::Over(self.made(then, word, into)),
@@ -151,7 +151,7 @@ impl Spoiled {
         Ok(self.posted(posted, Then::Atomic(addr, asked), Sink::none()))
     }
 
-    /// Carries out a compare-and-swap as a get and a put.
+    /// Executes a compare-and-swap as a get and a put.
     fn torn(&self, word: &Place, expected: u64, new: u64) -> Result<Posted> {
         let (addr, asked) = (word.addr(), Amo::CompareSwap { expected, new });
         let (below, state) = (self.below.clone(), self.shared());
@@ -166,7 +166,7 @@ impl Spoiled {
         }))
     }
 
-    /// Carries out an atomic after the one in `first`, or before those that
+    /// Executes an atomic after the one in `first`, or before those that
     /// [`Mutation::then`](super::Mutation::then) names.
     fn one_of_several(
         &self,

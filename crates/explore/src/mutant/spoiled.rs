@@ -1,4 +1,4 @@
-//! One rank's fabric, spoiled: how a mutation changes calls.
+//! One rank's mutated fabric: how a mutation changes calls.
 
 use super::{
     Mutation,
@@ -92,7 +92,7 @@ impl Spoiled {
         Ok(())
     }
 
-    /// Puts a word somewhere else, and drops the handle.
+    /// Puts a word to a remote location, and drops the handle.
     pub(super) fn post_word(&self, to: RemoteAddr, bits: u64) -> Result<()> {
         let to = self.below.remote_span::<u64>(to, 1)?;
         self.post(to.place(), Source::Bytes(&bits.to_ne_bytes()), None)
@@ -116,7 +116,7 @@ impl Spoiled {
         let addr = to.addr();
         self.mutation.sees_put(addr, bits);
         if let Some((before, bits)) = self.mutation.puts_before(addr, bits) {
-            // If it fails, so does the put of the word itself.
+            // If this fails, so does the put of the word itself.
             let _ = self.post_word(before, bits);
         }
         let Some(bits) = self.mutation.put(addr, bits) else { return Posted::Over(0) };
@@ -145,7 +145,7 @@ impl Spoiled {
         Poll::Ready(Ok(()))
     }
 
-    /// Carries out the stores that were held back.
+    /// Executes the stores that were held back.
     pub(super) fn catch_up(&self) {
         for (addr, bits) in self.held.borrow_mut().drain(..) {
             let word = self.below.local_word::<u64>(addr).expect("resolved before");
@@ -284,7 +284,8 @@ impl Provider for Spoiled {
         self.provider().keyless().map(|_| self as &dyn Keyless)
     }
 
-    /// The operations of a helper are mutated, too. Its provider runs it on the simulating thread.
+    /// The operations of a helper are mutated as well. Its provider runs it on the simulating
+    /// thread.
     fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
         let state = OneThread::new(self.shared());
         let spoil = move |below: Fabric| task(below.under(Spoiled { below: below.clone(), state }));

@@ -42,8 +42,8 @@ impl Session {
         *next - 1
     }
 
-    /// Returns whether each use of this region asks if it was dropped. Otherwise a use is only a
-    /// notification.
+    /// Returns whether each use of this region queries whether it was dropped. Otherwise a use is
+    /// only a notification.
     fn asks_about(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Returns whether a region can't be used any more.
+    /// Returns whether a region can no longer be used.
     pub(crate) fn finds_dropped(&self, holding: Holding) -> bool {
         if holding.rank == self.rank {
             return self.inner.borrow().dropped.contains(&holding.index);

@@ -1,4 +1,4 @@
-//! The effects of patience, steps, set-ups and nodes on an exploration.
+//! The effects of the answer limit, steps, set-ups and nodes on an exploration.
 
 use super::outcomes::{A, B, explorer, words};
 use explore::{Explorer, Probe, Report, Stop, Verdict};
@@ -18,8 +18,8 @@ fn a_step_without_an_end_is_cut_and_told() {
 }
 
 fn retrying(ends: bool) -> Report {
-    // An increment by compare-and-swap retries whenever others get in its way; undisturbed, it
-    // ends.
+    // An increment by compare-and-swap retries whenever it conflicts with others; without
+    // conflicts, it ends.
     explorer(2).patience(8).run(move |fabric| async move {
         let region = words(&fabric).await?;
         let word = fabric.remote_word::<u64>(region.at(A, 0))?;
@@ -131,7 +131,7 @@ fn a_set_up_has_one_order_and_what_follows_all() {
     assert!(all.0 > 200 && one.0 < 40, "{} states, and {} with one order of the set-up", all.0, one.0);
 }
 
-/// Ranks share nodes as configured; by default each has its own.
+/// Ranks share nodes as configured; by default each rank has a node of its own.
 #[test]
 fn ranks_are_on_their_nodes() {
     let placed = |fabric: &Fabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();

@@ -7,7 +7,8 @@ use rdma_fabric::Caps;
 
 use std::collections::BTreeSet;
 
-/// Makes an explorer; `coherent` says whether atomics are atomic against puts and stores, too.
+/// Creates an explorer; `coherent` says whether atomics are also atomic with respect to puts and
+/// stores.
 pub(crate) fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
     let mut caps = Caps::weakest();
     caps.coherent_atomics = coherent;
@@ -106,8 +107,8 @@ fn of_two_atomics_and_a_store_only_the_store_is_lost() {
     assert_eq!(ends(false), BTreeSet::from([2, 10, 11, 12]));
 }
 
-/// Atomics of a CPU on its own memory and those of the network are atomic against each other only if
-/// they are coherent; otherwise a provider that mixes them loses one.
+/// Atomics of a CPU on its own memory and those of the network are atomic with respect to each
+/// other only if they are coherent; otherwise a provider that mixes them loses one.
 #[test]
 fn of_two_atomics_of_which_a_cpu_does_one_that_is_lost() {
     let ends = |explorer: Explorer<'static>| {

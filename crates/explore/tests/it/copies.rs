@@ -1,4 +1,4 @@
-//! Copies between ranks' memory, and puts that keep their order.
+//! Copies between ranks' memory, and puts that are delivered in order.
 
 use super::{
     litmus::two_puts,
@@ -52,7 +52,7 @@ fn the_pieces_of_one_put_are_not_ordered_and_come_before_the_next() {
     }
 }
 
-/// Three puts of the same word: the last one stays where they are ordered.
+/// Three puts of the same word: if puts are ordered, the last one prevails.
 #[test]
 fn the_last_of_several_puts_stays() {
     let program = |fabric: Fabric| async move {

@@ -57,7 +57,7 @@ fn a_rank_that_waits_for_ever_is_found() {
         let region = words(&fabric).await?;
         let word = region.word::<u64>(&fabric, 0)?;
         let other = Rank::new(1 - fabric.rank().number());
-        // Each waits before it notifies the other.
+        // Each rank waits before it notifies the other.
         fabric.wait_until(&word, Deps::All, |bits| bits == 1).await?;
         fabric.put_word(&fabric.remote_word(region.at(other, 0))?, 1u64).await?;
         Ok(())
@@ -144,7 +144,7 @@ fn a_driver_may_let_ranks_die() {
     job.look(|view| assert_eq!((view.is_lost(A), view.fact(1), view.fact(2)), (true, 2, 2)));
 }
 
-/// A counter that its owner resets by a store, which an addition undoes.
+/// A counter that its owner resets by a store, which a concurrent addition undoes.
 async fn resets(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == A {
@@ -170,7 +170,7 @@ fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
 }
 
 /// Resets a counter by a put, which a concurrent addition undoes. It is a put and not a store
-/// because a CPU in a random run does all it can in one go, stores included.
+/// because in a random run a CPU executes as much as it can in one event, including stores.
 async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(region.at(B, 0))?;
@@ -185,7 +185,7 @@ async fn resets_by_put(fabric: Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// A signals B to go on and then adds to B's memory. Whether or not B waits for the addition, a
+/// A signals B to continue and then adds to B's memory. Whether or not B waits for the addition, a
 /// barrier keeps the region alive for it.
 async fn hands_over(fabric: Fabric, waits: bool) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
@@ -224,7 +224,7 @@ fn an_early_end_is_a_finding() {
     }
 }
 
-/// A job can't be aborted where all of its orders are explored: that is refused by name, and so the
+/// A job can't be aborted during exhaustive exploration: the call is refused by name, and so the
 /// rank fails.
 #[test]
 fn an_abort_is_refused_and_a_finding() {

@@ -1,5 +1,5 @@
-//! Helpers: the contract's sentences H1 and H3 to H6, as far as there is a choice of orders. H2 is
-//! about time, of which none passes here.
+//! Helpers: clauses H1 and H3 to H6 of the contract, as far as they involve a choice of orders. H2
+//! is about time, which does not pass here.
 
 use super::outcomes::{A, B, expect, explorer, seen, words};
 use explore::{Explorer, Probe};
@@ -16,14 +16,14 @@ fn caps() -> Caps {
     caps
 }
 
-/// Waits until a word of own memory, written by a task of this rank or by a peer, is 1.
+/// Waits until a word of local memory, written by a task of this rank or by a peer, is 1.
 async fn wait_for(fabric: &Fabric, region: &Region, offset: usize) -> ProgramResult<()> {
     let word = region.word::<u64>(fabric, offset)?;
     fabric.wait_until(&word, Deps::One(fabric.rank()), |value| value == 1).await?;
     Ok(())
 }
 
-/// Does `get` and `put` of one more on a word of rank A.
+/// Increments a word of rank A by a get and a put.
 async fn count_unsafely(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let word = fabric.remote_word::<u64>(region.at(A, 8))?;
     let before = fabric.get_word(&word).await?;
@@ -182,7 +182,7 @@ fn a_helper_that_fails_is_named() {
     assert!(failure.what.contains("helper \"ordering\""), "{}", failure.what);
 }
 
-/// The death of a rank ends its program and its helper at once.
+/// The death of a rank immediately ends its program and its helper.
 #[test]
 fn a_helper_dies_with_its_rank() {
     let ends = seen(

@@ -210,8 +210,8 @@ fn a_deadline_comes_at_any_moment() {
 
 #[test]
 fn detached_futures_run_to_their_end_beside_the_program() {
-    // The detached future is first polled at once or later, but not between the two loads: a rank's
-    // tasks take turns where they wait.
+    // The detached future is first polled immediately or later, but not between the two loads: a
+    // rank's tasks take turns where they wait.
     expect(explorer(1), &[10, 12, 13], |fabric| async move {
         let region = Rc::new(words(&fabric).await?);
         let [first, second] = [0, 8].map(|offset| fabric.remote_word::<u64>(region.at(A, offset)));
@@ -286,7 +286,8 @@ fn a_group_meets_at_its_barrier_in_every_order() {
     }
 }
 
-/// A wait that is polled beside another future checks again after every act of the other one.
+/// A wait that is polled concurrently with another future checks again after every act of the other
+/// one.
 #[test]
 fn a_wait_beside_another_wakes_whenever_it_may() {
     let report = explorer(2).run(|fabric| async move {

@@ -71,7 +71,7 @@ fn waits_for_one_that_dies_end() {
 fn without_its_death_nothing_ends_the_wait_for_who_waits_too() {
     let report = explorer(2).mortal(A).run(|fabric| async move {
         let region = words(&fabric).await?;
-        // Both wait, and that A could die does not end the deadlock.
+        // Both wait. The possible death of A does not resolve the deadlock.
         let flag = region.word::<u64>(&fabric, 0)?;
         let end = fabric.wait_until(&flag, Deps::All, |value| value == 1).await;
         assert_eq!(told(end), 2);
@@ -114,7 +114,7 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
             let region = words(&fabric).await?;
             if fabric.rank() == A {
                 fabric.put_word(&fabric.remote_word(region.at(B, 0))?, 1u64).await?;
-                // This keeps A from ending yet.
+                // This prevents A from ending too early.
                 fabric.sleep_until(Time::from_picos(1)).await;
                 return Ok(());
             }
@@ -139,7 +139,7 @@ fn what_is_under_way_arrives_before_the_loss_is_known_or_never() {
 #[test]
 fn the_first_to_know_ends_it_for_all() {
     // C reports to B whether it knows of the loss. Even if B does not know itself, nothing arrives
-    // any more.
+    // from A any longer.
     let seen = outcomes(explorer(3), |fabric| async move {
         let region = words(&fabric).await?;
         match fabric.rank() {
@@ -320,8 +320,8 @@ fn notices_of_the_dead_that_have_arrived_count() {
 
 #[test]
 fn a_holder_dies_and_everybody_is_told() {
-    // A flag at B, which one rank at a time can take; A may die holding it. Each rank tries once,
-    // and waits for the holder that it finds, if any.
+    // A flag at B that one rank at a time can hold; A may die while holding it. Each rank tries
+    // once, and waits for the holder that it finds, if any.
     let report = explorer(3)
         .mortal(A)
         .always("one inside", |view| view.fact(0) <= 1)

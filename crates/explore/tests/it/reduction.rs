@@ -1,5 +1,5 @@
-//! The reduction: acts that no other rank can notice happen at once. This must lose no outcome, so
-//! random programs must end in the same ways with and without it.
+//! The reduction: acts that no other rank can observe happen immediately. This must lose no
+//! outcome, so random programs must end in the same ways with and without it.
 
 use explore::{Explorer, Probe, Report};
 use rdma_fabric::{
@@ -22,19 +22,19 @@ enum Line {
     Store(u64, u64),
     Put(u64, u64),
     PutNotified(u64, u64),
-    /// A put from registered memory, which changes meanwhile.
+    /// A put from registered memory that changes in the meantime.
     PutFrom(u64),
     Get(u64),
     Add(u64, u64),
     Swap(u64, u64),
     /// An atomic whose handle is dropped.
     Send(u64),
-    /// Two operations at once.
+    /// Two operations at the same time.
     Both(u64, u64),
     Flush(u64),
     FlushAll,
     TryNotice,
-    /// A wait until the word is not zero, or for a while.
+    /// A wait until the word is not zero, or for a limited time.
     Wait(u64),
     Detach(u64, u64),
     /// A drop of the rank's own words. A rank that then uses them ends its program.
@@ -42,7 +42,7 @@ enum Line {
 }
 use Line::*;
 
-/// A small random number generator, whose high bits are the better ones.
+/// A small random number generator whose high bits are of better quality.
 struct Dice(u64);
 
 impl Dice {
@@ -76,7 +76,7 @@ impl Dice {
     }
 }
 
-/// Carries out the lines, of which a helper has the second half if the ranks are `helped`. Words
+/// Executes the lines, of which a helper has the second half if the ranks are `helped`. Words
 /// outlive the program unless it `drops` its own.
 async fn follow(fabric: Fabric, mut lines: Vec<Line>, helped: bool, drops: bool) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8 * WORDS as usize).await?;
@@ -88,7 +88,7 @@ async fn follow(fabric: Fabric, mut lines: Vec<Line>, helped: bool, drops: bool)
     do_all(fabric, key, Some(region), lines, fact, drops).await
 }
 
-/// Carries out lines until one fails because a rank or a region that it uses is gone. The observed
+/// Executes lines until one fails because a rank or a region that it uses is lost. The observed
 /// values become a fact.
 async fn do_all(
     fabric: Fabric,
@@ -212,7 +212,7 @@ struct Comparison {
     order: PutOrder,
     /// The number of ranks that may die.
     mortal: u32,
-    /// Whether atomics are atomic against puts and stores.
+    /// Whether atomics are also atomic with respect to puts and stores.
     coherent: bool,
     /// Whether puts to one target keep their order.
     in_order: bool,

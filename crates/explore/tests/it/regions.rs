@@ -15,8 +15,8 @@ fn told<T>(end: &Result<T>, owner: Rank) -> u64 {
     }
 }
 
-/// A flushes a put to B, whose program ends at once. Fact 0 is the step that reported the drop: 1
-/// resolving, 2 posting, 3 flushing, or 0 for none.
+/// A flushes a put to B, whose program ends immediately. Fact 0 is the step that reported the drop:
+/// 1 resolving, 2 posting, 3 flushing, or 0 for none.
 async fn puts_to_one_that_leaves(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(8).await?;
     if fabric.rank() == B {
@@ -47,7 +47,7 @@ fn a_region_goes_with_its_program() {
     assert_eq!(run(Explorer::new(2).leave_together()), BTreeSet::from([0]));
 }
 
-/// A resolves a word of B's and does nothing with it.
+/// A resolves a word of B and does not use it.
 #[test]
 fn who_only_resolves_is_told_too() {
     for explorer in [Explorer::new(2), Explorer::new(2).unreduced()] {
@@ -128,7 +128,7 @@ fn a_notice_that_is_there_has_its_bytes() {
                 Ok(())
             },
         );
-        // At 20, A got an error; then there never was a notice.
+        // 20 means that A received an error; in that case the notice never arrived.
         assert!(ends.iter().all(|end| end / 10 != 2 || end % 10 < 2), "{words} words: {ends:?}");
         // Among the ends are: all went well and was seen; and a notice that came after the drop, of
         // bytes that had arrived.
@@ -148,7 +148,7 @@ fn parts_of_a_symmetric_region_end_alone() {
             let others = [Rank::new(2), B].map(at);
             if !region {
                 drop(key);
-                // Its own part is gone; those of others are still there.
+                // The rank's own part has been dropped; those of others still exist.
                 let own = fabric.local_word::<u64>(at_of(others[1], B)).map(drop);
                 assert_eq!(told(&own, B), 2);
                 fabric.fetch_add(&fabric.remote_word::<u64>(others[0])?, 1).await?;

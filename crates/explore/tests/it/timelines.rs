@@ -103,7 +103,7 @@ fn much_that_is_left_is_counted() {
     assert_eq!((left(timeline).len(), timeline.last().map(String::as_str)), (25, Some("… and 6 more")), "{report}");
 }
 
-/// One rank posts every kind of operation, awaits none, and fails at once.
+/// One rank posts every kind of operation, awaits none, and fails immediately.
 #[test]
 fn whatever_is_on_its_way_is_named() {
     let report = Explorer::new(2).name(0, 0, "word").run(|fabric: Fabric| async move {
@@ -133,7 +133,7 @@ fn whatever_is_on_its_way_is_named() {
     assert_eq!(left(&report.expect_violation().timeline), lines(wanted), "{report}");
 }
 
-/// Both ranks wait, one of them for two things, and a notice that has arrived is never taken.
+/// Both ranks wait, one of them for two events, and a notice that has arrived is never taken.
 #[test]
 fn a_deadlock_says_who_waits_for_what() {
     let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: Fabric| async move {

@@ -1,4 +1,4 @@
-//! Jobs that a rank aborts, as seen by the other ranks. In each case that is the last one.
+//! Jobs aborted by a rank (the last one in each case), as seen by the other ranks.
 
 use super::loss_point::{LossPoint, victim};
 use crate::{bed::LAST_WORDS, ensure, ensure_eq};
@@ -9,14 +9,14 @@ pub(super) async fn every_rank_is_told_or_gone(fabric: Fabric) -> ProgramResult<
     let point = LossPoint::new(&fabric).await?;
     let region = fabric.alloc_symmetric(16).await?;
     let (me, last) = (fabric.rank(), victim(&fabric));
-    // Resolved before, so that it is the operation that is refused later.
+    // Resolved in advance, so that later it is the operation that is refused.
     let theirs = fabric.remote_word::<u64>(region.at(Rank::new((me.number() + 1) % fabric.ranks() as u32), 8))?;
     let aborted = FabricError::Aborted { rank: last, code: LAST_WORDS.1 };
     if me != last {
         point.ready().await?;
         let word = region.word::<u64>(&fabric, 0)?;
-        // Different waits are in progress when it happens; without a deadline, because an abort also ends waits for
-        // time.
+        // Different waits are in progress when the abort happens. They have no deadline, because an
+        // abort also ends waits for time.
         let end = match me.number() % 2 {
             0 => fabric.wait_until(&word, Deps::One(last), |v| v == 1).await,
             _ => fabric.next_notice(Deps::All).await.map(|notice| notice.data),

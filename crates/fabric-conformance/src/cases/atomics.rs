@@ -135,6 +135,6 @@ pub(super) async fn are_there_as_told(fabric: Fabric) -> ProgramResult<()> {
     };
     ensure_eq!(posted, want(wide.addr(), 7), "O18: an atomic posted");
     ensure_eq!(fabric.get_word(&wide).await?, if none { 5 } else { 9 }, "O18: what was refused changes nothing");
-    // No rank leaves, and drops its memory, while others use that.
+    // No rank leaves and drops its memory while others use it.
     Ok(world.barrier().await?)
 }

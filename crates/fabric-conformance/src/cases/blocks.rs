@@ -6,12 +6,13 @@ use rdma_fabric::{
     Blocks, Deps, Fabric, FabricError, LocalSpan, Pod, ProgramResult, Rank, RemoteAddr, RemoteSpan, error::BlocksError,
 };
 
-/// Bytes of the memory that blocks are put from, and of that to which they are.
+/// Bytes of the memory from which blocks are put, and of the memory to which they are put.
 const ROOM: usize = 12_000;
 
 /// A cell of a region.
 trait Cell: Pod + PartialEq + Unpin {
-    /// Returns a value that depends on all of `number` that fits, and is never [`Cell::BLANK`].
+    /// Returns a value that depends on as many bits of `number` as fit, and is never
+    /// [`Cell::BLANK`].
     fn of(number: usize) -> Self;
     /// The value of cells to which nothing has been put.
     const BLANK: Self;
@@ -29,7 +30,7 @@ macro_rules! cells {
 }
 cells!(u8, u16, u32, u64);
 
-/// Puts many shapes of blocks in cells of `W`, and checks all of the target each time.
+/// Puts blocks of many shapes in cells of type `W`, and checks the whole target each time.
 async fn in_cells<W: Cell>(fabric: &Fabric) -> ProgramResult<()> {
     let cell = size_of::<W>();
     let (mut world, region) = world_and_region(fabric, 2 * ROOM).await?;
@@ -70,7 +71,7 @@ pub(super) async fn blocks_arrive_and_nothing_between(fabric: Fabric) -> Program
     in_cells::<u64>(&fabric).await
 }
 
-/// Transposes pairs within own memory: the spans overlap, the blocks do not.
+/// Transposes pairs within local memory: the spans overlap, the blocks do not.
 pub(super) async fn blocks_between_blocks(fabric: Fabric) -> ProgramResult<()> {
     const COUNT: usize = 40;
     let (mut world, region) = world_and_region(&fabric, COUNT * 400).await?;
@@ -169,8 +170,7 @@ pub(super) async fn wrong_blocks_are_refused(fabric: Fabric) -> ProgramResult<()
     Ok(world.barrier().await?)
 }
 
-/// From registered memory that existed, to registered memory that existed, and to and from
-/// allocated memory.
+/// From existing to existing memory that was registered, and to and from allocated memory.
 pub(super) async fn blocks_of_existing_memory(fabric: Fabric) -> ProgramResult<()> {
     const ALL: usize = 1_000;
     const FILLED: u64 = u64::MAX;

@@ -76,7 +76,8 @@ pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResul
         ensure_eq!(barrier.colour(), colour, "C2: the colour asked for");
         mine.push(barrier);
     }
-    // Only the last member gives its colour 0 back, so that the others' are in the way.
+    // Only the last member gives its colour 0 back, so the claims of the others are still in the
+    // way.
     if me + 1 == world.len() {
         drop(mine.remove(0));
     }

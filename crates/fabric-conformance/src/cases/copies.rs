@@ -25,15 +25,15 @@ fn moved(mut bytes: Vec<u8>, from: usize, to: usize, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// A copy into own memory has arrived when it completes; one into another rank's is visible after a
-/// flush.
+/// A copy into local memory has arrived when it completes; a copy into another rank's memory is
+/// visible after a flush.
 pub(super) async fn copies_are_gets_and_puts(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, ROOM).await?;
     let (me, ranks) = (fabric.rank(), fabric.ranks());
     let next = Rank::new(((me.index() + 1) % ranks) as u32);
     for (turn, len) in LENGTHS.into_iter().enumerate() {
         for at in [0, 3, 8] {
-            // From here to the next rank and back, beside each other.
+            // From here to the next rank and back, concurrently.
             let part = |rank, offset| fabric.remote_span::<u8>(region.at(rank, offset), len);
             let (here, there, back) = (part(me, at)?, part(next, 150_000)?, part(me, 150_000)?);
             let sent = pattern(len, turn + me.index());
@@ -59,11 +59,11 @@ pub(super) async fn copies_are_gets_and_puts(fabric: Fabric) -> ProgramResult<()
     Ok(world.barrier().await?)
 }
 
-/// The destination has the previous bytes of the source.
+/// The destination receives the previous bytes of the source.
 async fn overlapping(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     for len in [5, 8, 9, 33, 64, 65, 700, 70_000, 150_000] {
         for (from, to) in [(100, 101), (101, 100), (100, 100), (64, 104), (4_200, 100), (100, 40_000)] {
-            // Some bytes behind both, too.
+            // Including some bytes after both.
             let all = from.max(to) + len + 100;
             let (whole, before, mut seen) = (region.span::<u8>(fabric, 0, all)?, pattern(all, len), vec![0; all]);
             fabric.write(&whole, &before)?;

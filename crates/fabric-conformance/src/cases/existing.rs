@@ -1,4 +1,4 @@
-//! Registering existing memory: sentences X1–X6.
+//! Registering existing memory: clauses X1–X6 of the contract.
 
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, Registered, RemoteAddr};
@@ -186,7 +186,7 @@ pub(super) async fn taking_waits_for_who_is_inside(fabric: Fabric) -> ProgramRes
         if let Some(mine) = mine {
             fabric.sleep(Duration::from_micros(300 * u64::from(round))).await;
             let memory = mine.take().await?;
-            // Anything written from now on is written too late.
+            // Writes from here on are too late.
             taken = Some((memory.clone(), memory));
         } else {
             let outcome = loop {

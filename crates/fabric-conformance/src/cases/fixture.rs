@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Fixture {
     // The queue is dropped before the memory that it addresses.
     pub(super) queue: ControlQueue,
-    /// A queue in normal mode, for credit and other commands that must not wait.
+    /// A queue in normal mode, for credits and other commands that must not wait.
     pub(super) sender: ControlQueue,
     /// The ids of every rank's `queue`, by rank.
     pub(super) ids: Vec<QueueId>,
@@ -69,8 +69,8 @@ impl Fixture {
         Ok(Some(Fixture { queue, sender, ids, region, at, from, world, fabric }))
     }
 
-    /// Returns whether queues carry out atomics; if they don't, checks that they report this, and
-    /// post the commands before one.
+    /// Returns whether queues execute atomics; if they don't, checks that they report this, and
+    /// that they post the commands before an atomic.
     pub(super) fn has_atomics(&self) -> ProgramResult<bool> {
         let command = Command::Atomic { to: self.own(), at: self.at, width: Width::Eight, amo: Amo::Add(1) };
         if self.fabric.caps().queue_atomics() {

@@ -244,7 +244,7 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fabric.start_gate(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
     ensure_eq!(fabric.start_gate(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
     ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
-    // A chain of own gates: start, one, two, end.
+    // A chain of gates of this rank: start, one, two, end.
     let chain = |from: GateId, to: GateId, gate: GateId| Wiring {
         source_local: Some(from),
         destination_local: Some(to),
@@ -268,7 +268,7 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     ensure_eq!(fabric.start_gate(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
     // A name is plain data.
     ensure_eq!(GateId::from_bits(start.to_bits()), start, "B2");
-    // A gate without sources completes when its signal has left.
+    // A gate without sources completes when its signal has been sent.
     let alone = fabric.alloc_gates(1)?;
     fabric.set_gates(&[Wiring::none(alone.start())])?;
     fabric.start_gate(alone.start(), values)?;
@@ -281,7 +281,7 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// If operations, types or counts differ, every member gets the error, none hangs, and the next
+/// If operations, types or counts differ, every member receives the error, none hangs, and the next
 /// round succeeds.
 pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
@@ -301,16 +301,16 @@ pub(super) async fn gates_tell_mismatches(fabric: Fabric) -> ProgramResult<()> {
             ensure_eq!(integers.wait().await?[0], n as u64, "B10: the round after, {shape:?}");
         }
     }
-    // Members that ask for different shapes.
+    // Members that request different shapes.
     let shape = SHAPES[usize::from(me == 0)];
     let end = Barrier::with_shape(&mut world, shape).await.err();
     ensure_eq!(end, Some(GateError::Disagreement.into()), "B10: shapes differ");
     Ok(world.barrier().await?)
 }
 
-/// Wrong wires and freed gates are reported to every member that depends on them.
+/// Wrong connections and freed gates are reported to every member that depends on them.
 pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> {
-    // Ranks 2k and 2k + 1 form a pair; the latter makes the mistake.
+    // Ranks 2k and 2k + 1 form a pair; the latter connects its gates incorrectly.
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));

@@ -5,7 +5,7 @@ use crate::{ensure, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Many times as long as any rank may take to detect that another has left.
+/// A multiple of the time that a rank may take to detect that another one has left.
 const HANG: Duration = Duration::from_secs(5);
 
 pub(super) async fn barriers_separate(fabric: Fabric) -> ProgramResult<()> {
@@ -127,7 +127,7 @@ pub(super) async fn memory_of_a_group(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Memory beside the group's control block: neither is in the other's way, before and after.
+/// Memory next to the group's control block: neither interferes with the other, before and after.
 async fn with_control(mut group: Group) -> ProgramResult<()> {
     let fabric = group.fabric().clone();
     let (n, me) = (group.len(), group.me());
@@ -215,8 +215,8 @@ pub(super) async fn misuse_is_told(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// The last rank leaves before the others arrive. Every collective returns an error to each of them
-/// that names the last rank, and each stays until all have theirs.
+/// The last rank leaves before the others arrive. On each of them, every collective returns an
+/// error that contains the last rank, and each stays until all have received their errors.
 pub(super) async fn who_has_left_is_told(fabric: Fabric) -> ProgramResult<()> {
     let others = fabric.ranks() - 1;
     let last = Rank::new(others as u32);

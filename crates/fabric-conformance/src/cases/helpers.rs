@@ -1,4 +1,4 @@
-//! Helpers: tasks that a rank runs beside its program.
+//! Helpers: tasks that a rank runs alongside its program.
 
 use super::{
     fixture::has_queues,
@@ -29,17 +29,18 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(true)
 }
 
-/// Waits until a word of this rank's memory is `value`, which a helper writes with the help of peers.
+/// Waits until a word of this rank's memory is `value`, which a helper writes, possibly after
+/// actions of peers.
 async fn until(fabric: &Fabric, what: &str, region: &Region, offset: usize, value: u64) -> ProgramResult<()> {
     let word = region.word::<u64>(fabric, offset)?;
-    // With the own rank, so that it does not matter whether others have left.
+    // Includes this rank itself, so that it does not matter whether others have left.
     let all: Vec<_> = (0..fabric.ranks() as u32).map(Rank::new).collect();
     let end = ended(fabric, what, fabric.wait_until(&word, Deps::Ranks(&all), |it| it == value)).await??;
     ensure_eq!(end, value, "{what}");
     Ok(())
 }
 
-/// Runs a helper that succeeds if a peer is gone: its rank detects that, too.
+/// Runs a helper that succeeds if a peer is lost, which its rank detects as well.
 async fn unless_lost(helper: impl Future<Output = ProgramResult<()>>) -> ProgramResult<()> {
     let gone = |error: &FabricError| error.gone().is_some();
     match helper.await {
@@ -78,7 +79,7 @@ pub(super) async fn helpers_are_the_same_rank(fabric: Fabric) -> ProgramResult<(
     fabric.read(&region.span(&fabric, 0, 3)?, &mut seen)?;
     ensure_eq!(seen, [5u64, 6, 7], "H1: what the neighbour's helper did");
     world.barrier().await?;
-    // Notices are still the program's.
+    // Notices still belong to the program.
     let there = fabric.remote_span::<u64>(region.at(next, 0), 1)?;
     fabric.put_notify(&there, vec![1u64], 9).await?;
     let from = Rank::new((me.number() + ranks as u32 - 1) % ranks as u32);
@@ -164,7 +165,7 @@ pub(super) async fn futures_are_handed_on(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Writes `value` into an own word, in one of the possible ways.
+/// Writes `value` to a word of this rank, in one of the possible ways.
 async fn write(fabric: &Fabric, region: &Region, offset: usize, value: u64) -> ProgramResult<()> {
     let word = fabric.remote_word::<u64>(region.at(fabric.rank(), offset as u64))?;
     match value % 5 {
@@ -186,7 +187,7 @@ pub(super) async fn program_and_helper_wake_each_other(fabric: Fabric) -> Progra
         let asked = shared.word::<u64>(&fabric, 0)?;
         for round in 1..=ROUNDS {
             fabric.wait_until(&asked, Deps::One(fabric.rank()), |it| it == round).await?;
-            // Let the program fall asleep, now and then.
+            // Occasionally lets the program fall asleep.
             if round % 40 == 7 {
                 fabric.sleep(Duration::from_millis(1)).await;
             }
@@ -257,7 +258,7 @@ pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
             ensure_eq!(u64::from(notice.edata), number, "H4: the helper's MRQ");
         }
         fabric.store(&shared.word::<u64>(&fabric, 32)?, 1)?;
-        // The queue stays open until the peer has done, too.
+        // The queue also stays open until the peer is done.
         std::future::pending().await
     };
     fabric.helper("queue", |fabric| unless_lost(helper(fabric)))?;
@@ -266,7 +267,7 @@ pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// Puts when it is dropped.
+/// Posts a put when dropped.
 struct Parting {
     fabric: Fabric,
     region: Arc<Region>,
@@ -295,8 +296,8 @@ pub(super) async fn helpers_end_with_their_rank(fabric: Fabric) -> ProgramResult
         ensure_eq!(parted, u64::from(me.number() == 0) * 5, "H5: its helper was not dropped before");
         return Ok(());
     }
-    // One ends before, one waits for a word, one for time and one for a future that does not belong
-    // to a fabric.
+    // One helper has already ended, one waits for a word, one for time, and one for a future that
+    // does not belong to a fabric.
     fabric.helper("over", |_| async { Ok(()) })?;
     let shared = Arc::clone(&region);
     fabric.helper("waits", move |fabric| async move {
@@ -327,7 +328,7 @@ pub(super) async fn a_failed_helper_is_the_ranks_loss(fabric: Fabric, loss: Loss
     }
     point.others_ready().await?;
     if is_missing(&fabric)? {
-        // Lost all the same, as the case is about a loss.
+        // The rank is lost in any case, because this case is about a loss.
         return loss.happen();
     }
     let (me, region) = (fabric.rank(), fabric.alloc(8)?);

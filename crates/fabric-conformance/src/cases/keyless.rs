@@ -37,7 +37,7 @@ pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()
     keyless.read(&region.span(&keyless, 0, 125)?, &mut seen)?;
     ensure_eq!(seen, [0; 125], "K1: zeroed");
     world.barrier().await?;
-    // By put, atomic and get, long and short; by wait, load and store.
+    // By puts, atomics and gets, long and short; by waits, loads and stores.
     let there = clone.remote_span::<u64>(region.at(next, 0), 100)?;
     clone.put(&there, vec![u64::from(me.number()) + 5; 100]).await?;
     clone.flush(next).await?;
@@ -59,7 +59,7 @@ pub(super) async fn keyless_memory_is_memory(fabric: Fabric) -> ProgramResult<()
     Ok(world.barrier().await?)
 }
 
-/// Checks that every way to `addr` is refused as locked.
+/// Checks that every kind of access to `addr` is refused as locked.
 fn refused(fabric: &Fabric, addr: RemoteAddr) -> ProgramResult<()> {
     let locked = Some(FabricError::Locked { rank: addr.rank, region: addr.region });
     ensure_eq!(fabric.remote_word::<u64>(addr).err(), locked, "K2: a word");
@@ -79,7 +79,7 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
     let Some(handle) = keyless(&fabric, NAME)? else { return Ok(world.barrier().await?) };
     let region = handle.alloc_symmetric(64).await?;
     world.barrier().await?;
-    // A second handle with the same pact is still a different handle.
+    // A second handle with the same pact is nevertheless a different handle.
     let other = fabric.keyless(Pact::copies(NAME))?;
     for rank in 0..fabric.ranks() as u32 {
         let at = RemoteAddr { rank: Rank::new(rank), region: region.key(), offset: 8 };
@@ -87,7 +87,7 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
         refused(&other, at)?;
         handle.remote_word::<u64>(at)?;
     }
-    // Guessing a key opens nothing, and all bytes stay as they were.
+    // Guessing a key grants no access, and all bytes are unchanged.
     let key = region.key();
     let near = (key.index.saturating_sub(3)..=key.index.saturating_add(3))
         .flat_map(|index| (0..key.generation.saturating_add(4)).map(move |generation| RegionKey { index, generation }));
@@ -159,7 +159,7 @@ pub(super) async fn keyless_local_memory_is_for_equal_pacts(fabric: Fabric) -> P
     let not_mapped = Some(FabricError::NotMapped { rank: me, region: region.key() });
     ensure_eq!(equal.mapped(&region, me).err(), not_mapped, "K4: without references");
     world.barrier().await?;
-    // A dropped region is unusable, whether its memory may be used again or not.
+    // A dropped region is unusable, whether or not its memory may be reused.
     let key = region.key();
     if me.index().is_multiple_of(2) {
         drop(region)
@@ -168,7 +168,7 @@ pub(super) async fn keyless_local_memory_is_for_equal_pacts(fabric: Fabric) -> P
     }
     let stale = FabricError::StaleRegion { rank: me, region: key };
     ensure_eq!(equal.remote_word::<u64>(at(me, 0)).err(), Some(stale.clone()), "K6: after it was dropped");
-    // A layer in between knows of nothing that is held.
+    // A layer in between does not know which regions are held.
     let held = equal.holds(me, key);
     ensure!(held == Err(stale) || !maps && held == Ok(false), "K6: held no more: {held:?}");
     for _ in 0..3 {
@@ -206,7 +206,7 @@ fn is_mismatch<T>(outcome: rdma_fabric::Result<T>) -> bool {
     matches!(outcome, Err(FabricError::Mismatch(_)))
 }
 
-/// Checks that at least one rank got a mismatch.
+/// Checks that at least one rank received a mismatch error.
 fn told(mismatches: Vec<u64>) -> ProgramResult<()> {
     ensure!(mismatches.contains(&1), "K3: ranks that mean different things share memory");
     Ok(())

@@ -5,7 +5,7 @@ use crate::{Loss, ensure_eq};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 
-/// Ten times as long as any loss may go unnoticed.
+/// Ten times the longest time within which a loss must be detected.
 pub(super) const HANG: Duration = Duration::from_secs(20);
 
 /// Returns the outcome of `wait`, or an error if it does not end.
@@ -84,7 +84,7 @@ impl LossPoint {
         let word = self.fabric.remote_word::<u64>(self.region.at(victim, mine))?;
         self.fabric.put_word(&word, 1).await?;
         match self.fabric.flush(victim).await {
-            // It was lost at once.
+            // The rank was already lost.
             Err(error) if error.gone() == Some(victim) => Ok(()),
             end => end,
         }
@@ -100,8 +100,9 @@ impl LossPoint {
         Ok(())
     }
 
-    /// On the last rank, is lost once the others are ready, have everything that was sent to them,
-    /// and have had time to wait, or not. On any other rank, reports that it is ready.
+    /// On the last rank: loses this rank once the others are ready, have received everything that
+    /// was sent to them and, in some turns, have had time to start waiting. On any other rank:
+    /// reports that it is ready.
     pub(super) async fn reached(&self, loss: Loss) -> ProgramResult<()> {
         let fabric = &self.fabric;
         if fabric.rank() != victim(fabric) {

@@ -61,7 +61,7 @@ pub(super) async fn waits_for_others_go_on(fabric: Fabric, loss: Loss) -> Progra
     meet(others).await
 }
 
-/// Only the owner of an armed put that waits for the lost rank gets the error.
+/// Only the owner of an armed put that waits for the lost rank receives the error.
 pub(super) async fn triggered_puts_end(fabric: Fabric, loss: Loss) -> ProgramResult<()> {
     let point = LossPoint::new(&fabric).await?;
     let (mut world, region) = world_and_region(&fabric, 16).await?;
@@ -207,7 +207,7 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
     for (i, end) in all.into_iter().enumerate() {
         ensure_eq!(end, lost(last), "E2: use {i} of a lost rank");
     }
-    // All other ranks can be reached as before.
+    // All other ranks remain reachable.
     for rank in 0..last.number() {
         fabric.fetch_add(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?, 1).await?;
         fabric.put_word(&fabric.remote_word::<u64>(region.at(Rank::new(rank), 8))?, 1).await?;
@@ -276,7 +276,7 @@ pub(super) async fn symmetric_allocation_ends(fabric: Fabric, loss: Loss) -> Pro
     let kept = fabric.alloc_symmetric(64).await?;
     let last = victim(&fabric);
     point.reached(loss).await?;
-    // A provider that reaches all parts without asking their owners need not notice.
+    // A provider that accesses all parts without involving their owners need not notice.
     for turn in 0..2 {
         match ended(&fabric, "M2: a symmetric allocation", fabric.alloc_symmetric(64)).await? {
             Ok(region) => drop(region),

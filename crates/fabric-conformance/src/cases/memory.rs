@@ -92,7 +92,7 @@ pub(super) async fn symmetric_regions_have_one_key(fabric: Fabric) -> ProgramRes
         let region = fabric.alloc_symmetric(bytes).await?;
         let keys = world.allgather(region.key()).await?;
         ensure!(keys.iter().all(|key| *key == region.key()), "M2: the keys are {keys:?}");
-        // Reachable at once, on every rank.
+        // Immediately reachable, on every rank.
         for rank in 0..fabric.ranks() as u32 {
             let word = fabric.remote_word::<u64>(region.at(Rank::new(rank), 0))?;
             fabric.fetch_add(&word, 1).await?;
@@ -187,7 +187,7 @@ pub(super) async fn symmetric_sizes_must_agree(fabric: Fabric) -> ProgramResult<
         Err(FabricError::Mismatch(_)) => 1,
         Err(other) => return Err(format!("M7: {bytes} bytes on {}: {other}", fabric.rank()).into()),
     };
-    // The first rank to arrive may not notice; at least one must.
+    // The first rank to arrive may miss it; at least one rank must notice.
     let told = world.allgather(told).await?;
     ensure!(told.contains(&1), "M7: nobody was told that sizes differ");
     Ok(world.barrier().await?)
@@ -207,7 +207,7 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
     let (own, part) = (region.word::<u64>(&fabric, 0)?, region.span::<u8>(&fabric, 8, 5)?);
     drop(region);
     world.barrier().await?;
-    // The place may have been reused; that must not revive the key.
+    // The memory may have been reused, which must not revive the key.
     let again = fabric.alloc(64)?;
     world.barrier().await?;
     let stale = FabricError::StaleRegion { rank: owner, region: key };
@@ -236,7 +236,7 @@ pub(super) async fn a_dropped_region_is_stale(fabric: Fabric) -> ProgramResult<(
         gone.push(fabric.atomic(&word, amo).await.err());
     }
     ensure!(gone.iter().all(|e| *e == Some(stale_now.clone())), "M3: {gone:?}");
-    // Own memory, also as the local end of an operation on remote memory that still exists.
+    // Local memory, also as the local end of an operation on remote memory that still exists.
     let there = fabric.remote_span::<u8>(beside.at(owner, 0), 5)?;
     let mut bytes = [0u8; 5];
     let gone = [
@@ -324,7 +324,7 @@ pub(super) async fn symmetric_parts_end_alone(fabric: Fabric) -> ProgramResult<(
     }
     world.barrier().await?;
     drop(region);
-    // With all parts gone, the place may be reused, under a different key.
+    // Once all parts are dropped, the memory may be reused, under a different key.
     world.barrier().await?;
     let again = fabric.alloc_symmetric(8).await?;
     ensure!(again.key() != key, "M3: a key came to life again");
@@ -356,7 +356,7 @@ pub(super) async fn written_meanwhile(fabric: Fabric) -> ProgramResult<()> {
                 ensure!(!seen.contains(&0), "O5: a byte of no put");
                 break;
             }
-            // Orders nothing, but reports a loss.
+            // This does not order anything, but reports a loss.
             fabric.room(Some(peer)).await?;
             fabric.sleep(Duration::from_micros(3)).await;
         }
@@ -389,7 +389,7 @@ pub(super) async fn loads_acquire_what_stores_release(fabric: Fabric) -> Program
             ensure_eq!(fabric.get_word(&far).await?, round, "M6: stored before the flag");
             fabric.put_word(&go_on, round).await?;
             while fabric.load(&flag)? != round {
-                // Orders nothing, but reports a loss.
+                // This does not order anything, but reports a loss.
                 fabric.room(Some(peer)).await?;
                 fabric.sleep(Duration::from_micros(1)).await;
             }

@@ -1,5 +1,5 @@
-//! The cases, and the sentences of `docs/contract/fabric.md` that each covers. They depend on no
-//! particular provider.
+//! The cases, and the sentences of `docs/contract/fabric.md` that each of them covers. They do not
+//! depend on a particular provider.
 
 mod abort;
 mod atomics;
@@ -92,7 +92,8 @@ pub(crate) enum Start {
 /// A line with `wraps` also applies to providers between a program and its fabric, because it
 /// exercises their own code: the `memory` that they pass on, every kind of `operations` with its
 /// buffers and handle, every kind of `waits`, `errors` and `losses` on their way out, and the
-/// control queues and gates (`units`) that they wrap. The other cases test nothing more in them.
+/// control queues and gates (`units`) that they wrap. The other cases would not test anything more
+/// in such providers.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_case {

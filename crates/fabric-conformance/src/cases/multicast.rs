@@ -17,7 +17,7 @@ fn pattern(len: usize, salt: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(37) ^ salt.wrapping_mul(89) ^ (i >> 8)) as u8 | 1).collect()
 }
 
-/// Returns whether there are no multicasts, which are then refused.
+/// Returns whether the provider lacks multicasts; checks that it then refuses them.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     if fabric.caps().multicasts != Multicasts::None {
         return Ok(false);
@@ -30,7 +30,7 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
     Ok(true)
 }
 
-/// Returns the ranks that a multicast reaches: all, or else one of each node.
+/// Returns the ranks that a multicast reaches: all of them, or one per node.
 fn reachable(fabric: &Fabric) -> ProgramResult<Vec<Rank>> {
     let all: Vec<_> = (0..fabric.ranks() as u32).map(Rank::new).collect();
     let one_each = (0..fabric.nodes() as u32).filter_map(|node| fabric.rank_on(rdma_fabric::Node::new(node), 0));
@@ -67,7 +67,7 @@ pub(super) async fn multicasts_reach_every_member(fabric: Fabric) -> ProgramResu
                     if turn % 2 == 0 {
                         ensure!(fabric.multicast(&to, sent.clone()).await? == sent, "U3: a source comes back");
                     } else {
-                        // Complete, so that the source can be overwritten.
+                        // The multicast is complete, so the source can be overwritten.
                         let own = region.span(&fabric, SOURCE, len)?;
                         fabric.write(&own, &sent)?;
                         fabric.multicast(&to, own.clone()).await?;
@@ -128,7 +128,7 @@ pub(super) async fn multicasts_are_posted_like_puts(fabric: Fabric) -> ProgramRe
         }
         while posted < WORDS {
             match fabric.try_multicast(&all.slice(posted..posted + 1)?, [posted as u64 + 1]) {
-                // Dropped, which does not cancel it.
+                // Dropping the handle does not cancel the multicast.
                 Ok(handle) => drop(handle),
                 Err(Refused::Full(back)) => {
                     ensure_eq!(back, [posted as u64 + 1], "O1: what there was no room for");
@@ -138,7 +138,7 @@ pub(super) async fn multicasts_are_posted_like_puts(fabric: Fabric) -> ProgramRe
             }
             posted += 1;
         }
-        // One that waits for room. No member, and nothing, are legal.
+        // One that waits for room. Sending to no member and sending no bytes are both legal.
         fabric.multicast(&all.slice(WORDS - 1..WORDS)?, [u64::MAX]).await?;
         fabric.multicast(&fabric.multicast_span::<u64>(&[], 2)?, [1, 2]).await?;
         fabric.multicast(&all.slice(1..1)?, [0u64; 0]).await?;
@@ -231,7 +231,7 @@ pub(super) async fn multicasts_say_what_they_cannot_reach(fabric: Fabric) -> Pro
     ensure_eq!(refusal(&[there], 8), Err(FabricError::out_of_bounds(there, 64, 64)), "U2, M4: beyond the region");
     let odd = region.at(last, 4);
     ensure_eq!(refusal(&[odd], 1), Err(FabricError::misaligned(odd, 8)), "U2, M4: between two words");
-    // Memory that went, of the last member.
+    // Memory of the last member that has been dropped.
     let to = everywhere::<u64>(&fabric, (&gone, 0), &members, 8)?;
     world.barrier().await?;
     let key = gone.key();

@@ -21,7 +21,7 @@ pub(super) async fn arrive_in_order_with_data(fabric: Fabric) -> ProgramResult<(
             ensure_eq!(notice.data, i % 200, "N3: data of notice {i} of {}", notice.from);
             let (offset, len) = (part(from) + 8 * (i % 100), 1 + (i % 8) as usize);
             ensure_eq!((notice.region, notice.end), (region.key(), offset + len as u64), "N1: notice {i}");
-            // The bytes of this put, or of a later put to the same place.
+            // The bytes of this put, or of a later put to the same location.
             let mut bytes = vec![0u8; len];
             fabric.read(&region.span(&fabric, offset as usize, len)?, &mut bytes)?;
             ensure!(bytes.iter().all(|b| u64::from(*b) % 100 == i % 100), "N2: notice {i}: {bytes:?}");

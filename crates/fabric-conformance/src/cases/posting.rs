@@ -104,8 +104,8 @@ pub(super) async fn memory_in_flight_stays_alive(fabric: Fabric) -> ProgramResul
         // The put completes before its memory is dropped, and reads the contents before the drop.
         fabric.post(Put { to: &far, from: part.clone(), notice: None }).await?.await?;
         fabric.flush(peer).await?;
-        // A get into memory that is dropped meanwhile is lost or ends with an error, and does
-        // nothing else.
+        // A get into memory that is dropped in the meantime is lost or fails, without any other
+        // effect.
         let get = fabric.post(Get { from: &far, to: part }).await?;
         drop(own);
         let reused = fabric.alloc(8 * 64)?;
@@ -127,7 +127,7 @@ pub(super) async fn test_await_and_wait(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, 8).await?;
     if fabric.rank() == Rank::new(0) {
         let word = fabric.remote_word::<u64>(region.at(Rank::new(1), 0))?;
-        // Awaited after it was seen to be complete.
+        // Awaited after it has been observed to be complete.
         let mut handle = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
         let mut tries = 0;
         while !handle.test() {
@@ -147,7 +147,7 @@ pub(super) async fn test_await_and_wait(fabric: Fabric) -> ProgramResult<()> {
             }
             (Err(error), _) => return Err(error.into()),
         }
-        // Held while others complete.
+        // The handle is kept while other operations complete.
         let held = fabric.post(Atomic { word: &word, amo: Amo::Add(1) }).await?;
         for _ in 0..50 {
             fabric.fetch_add(&word, 1).await?;
@@ -169,7 +169,7 @@ pub(super) async fn nothing_is_lost_in_a_full_queue(fabric: Fabric) -> ProgramRe
     let to = fabric.remote_span::<u64>(region.at(target, 8 * me as u64), 1)?;
     let mut posted = 0u64;
     if fabric.rank() != target {
-        // Notices are not taken: eventually there is no room, and the put is given back.
+        // Notices are not taken, so eventually there is no room and the put is returned.
         let mut full = false;
         while !full && posted < MANY {
             let notice = Some(data(posted));

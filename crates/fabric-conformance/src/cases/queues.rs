@@ -1,4 +1,4 @@
-//! Control queues: the sentences that hold in all modes.
+//! Control queues: the sentences of the contract that hold in all modes.
 
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
@@ -35,7 +35,8 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
         ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
     }
     ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
-    // The id names no queue now, and may name another later; closed queues become free again.
+    // The ID now refers to no queue, and may later refer to another one; closed queues become free
+    // again.
     let sender = fabric.open_queue(NORMAL)?;
     sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
     let status = sender.next_notice(Deps::All).await?.status;
@@ -83,7 +84,7 @@ pub(super) async fn completions_in_posting_order(fabric: Fabric) -> ProgramResul
     fixture.leave().await
 }
 
-/// Rank 0 issues every command to rank 1, which gets the remote notices.
+/// Rank 0 issues every command to rank 1, which receives the remote notices.
 pub(super) async fn every_command_and_its_notices(fabric: Fabric) -> ProgramResult<()> {
     let Some(fixture) = Fixture::open(fabric, NORMAL, 4096).await? else { return Ok(()) };
     let mut fixture = fixture;

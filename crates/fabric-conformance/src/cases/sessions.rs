@@ -146,7 +146,7 @@ pub(super) async fn a_put_to_oneself(fabric: Fabric) -> ProgramResult<()> {
     fixture.leave().await
 }
 
-/// In a chain, the queues forward the arriving data while the ranks in between do nothing at all.
+/// In a chain, the queues forward the arriving data without any action of the ranks in between.
 pub(super) async fn arrivals_are_forwarded(fabric: Fabric) -> ProgramResult<()> {
     const ROUNDS: u64 = 8;
     const BYTES: usize = 4096;
@@ -216,7 +216,7 @@ pub(super) async fn closing_tells_what_never_started(fabric: Fabric) -> ProgramR
     Ok(world.barrier().await?)
 }
 
-/// Work circulates: every rank's queue releases the next rank's, and finally its own is released
+/// Commands circulate: every rank's queue releases the next rank's, and finally its own is released
 /// again.
 pub(super) async fn a_ring_runs_by_itself(fabric: Fabric) -> ProgramResult<()> {
     const LAPS: u64 = 50;

@@ -14,7 +14,7 @@ pub(super) async fn every_length_comes_round(fabric: Fabric) -> ProgramResult<()
     const ROOM: usize = 70_000;
     let (mut world, region) = world_and_region(&fabric, ROOM).await?;
     let me = fabric.rank().index();
-    // The next rank's memory; one rank alone uses its own (O11).
+    // The next rank's memory; with a single rank, its own (O11).
     let target = Rank::new(((me + 1) % fabric.ranks()) as u32);
     for len in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 4_095, 65_536] {
         for offset in [0, 1, 3, 8, 13] {
@@ -88,7 +88,8 @@ pub(super) async fn slices_are_lent(fabric: Fabric) -> ProgramResult<()> {
         fabric.flush(peer).await?;
         fabric.get_slice(&far, &mut got).await?;
         ensure!(got == sent, "O3: {len} bytes of a slice do not come back");
-        // A transfer that is dropped once posted continues, and the lender has its slice back.
+        // A transfer whose future is dropped after posting continues, and the caller can use its
+        // slice again.
         lent.copy_from_slice(&pattern(len, 8));
         let _posted = polled(fabric.put_slice(&far, &lent));
         lent.fill(0);
@@ -149,7 +150,7 @@ pub(super) async fn lent_bytes_are_taken_when_posted(fabric: Fabric) -> ProgramR
     want[posted..].fill(0);
     ensure!(fabric.get(&all, vec![0; WORDS]).await? == want, "O20, O1: {posted} words from one buffer");
     world.barrier().await?;
-    // With a notice, posted at once or when there is room.
+    // With a notice, posted immediately or when there is room.
     for (data, wait) in [(1, false), (2, true)] {
         let mut lent = [u64::from(fabric.rank().number()), data];
         if wait {
@@ -170,7 +171,7 @@ pub(super) async fn lent_bytes_are_taken_when_posted(fabric: Fabric) -> ProgramR
 
 pub(super) async fn long_transfers_are_split(fabric: Fabric) -> ProgramResult<()> {
     let limit = fabric.caps().max_transfer;
-    // A provider whose limit is that high has nothing to split.
+    // A provider with such a high limit never splits transfers.
     let len = if limit < 1 << 25 { limit as usize + 4_099 } else { 1 << 20 };
     let (mut world, region) = world_and_region(&fabric, len).await?;
     if fabric.rank() == Rank::new(0) {

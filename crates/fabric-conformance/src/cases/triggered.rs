@@ -72,7 +72,7 @@ impl Edge {
         self.puts.arm(k).await
     }
 
-    /// Waits for the put from the previous rank, and meanwhile executes the puts armed here.
+    /// Waits for the put from the previous rank, and executes the puts armed here while waiting.
     async fn come(&self, k: u64) -> ProgramResult<()> {
         let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
         self.fabric.triggers().beside(wait).await?;
@@ -107,8 +107,8 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
     for k in 1..=12 {
         match k % 4 {
             0 => {
-                // A rank that has not started keeps the previous one from leaving the barrier's
-                // wait with nothing done.
+                // A rank that has not started yet prevents the previous one from leaving the
+                // barrier's wait without having done anything.
                 a.start(k).await?;
                 b.start(k).await?;
                 if even {
@@ -198,7 +198,7 @@ impl Wake for Bell {
     }
 }
 
-/// A task that waits beside the rank's triggers is woken when another task arms a put.
+/// A task that waits alongside the rank's triggers is woken when another task arms a put.
 pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let mut edge = Edge::new(&fabric, &region, 0)?;
@@ -223,7 +223,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     Ok(world.barrier().await?)
 }
 
-/// Checks that a put that is armed, and dropped before the receiver is ready, does not leave.
+/// Checks that a put that is armed, and dropped before the receiver is ready, is not sent.
 pub(super) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;

@@ -16,7 +16,7 @@ pub(super) async fn every_writer_wakes(fabric: Fabric) -> ProgramResult<()> {
     for round in 0..30u64 {
         let base = 10 * round;
         if fabric.rank().index().is_multiple_of(2) {
-            // Let the peer fall asleep now and then.
+            // Occasionally lets the peer fall asleep.
             if round % 3 == 0 {
                 fabric.sleep(Duration::from_micros(200)).await;
             }
@@ -78,7 +78,7 @@ pub(super) async fn a_dropped_wait_leaves_nothing(fabric: Fabric) -> ProgramResu
         }
     } else {
         for round in 1..=20u64 {
-            // Both words, so that the word of the dropped waits is written, too.
+            // Both words, so that the word of the dropped waits is written as well.
             fabric.put_word(&fabric.remote_word::<u64>(region.at(peer, 0))?, round).await?;
             fabric.flush_all().await?;
             fabric.fetch_add(&fabric.remote_word::<u64>(region.at(peer, 8))?, 1).await?;
@@ -182,7 +182,7 @@ pub(super) async fn never_goes_back(fabric: Fabric) -> ProgramResult<()> {
         ensure!(now >= last, "T1: {now} after {last}");
         last = now;
     }
-    // Sleeping until a time that has passed returns at once.
+    // Sleeping until a time in the past returns immediately.
     fabric.sleep_until(Time::ZERO).await;
     Ok(world.barrier().await?)
 }

@@ -1,4 +1,4 @@
-//! Windows and locks: the contract's sentences that they rest on, as real systems use them.
+//! Windows and locks: the sentences of the contract that they depend on, as used by real systems.
 
 use super::loss_point::{LossPoint, ended, is_gone, meet, others, victim};
 use crate::{Loss, ensure, ensure_eq};
@@ -59,7 +59,7 @@ pub(super) async fn windows_locked(fabric: Fabric) -> ProgramResult<()> {
         epoch.unlock().await?;
         let epoch = window.lock_all().await?;
         let target = epoch.at(target)?;
-        // `Op::Max` has no atomic of its own.
+        // `Op::Max` is not a single atomic.
         let seen = target.fetch_and_op(1, Op::Max, u64::from(round) + 1).await?;
         ensure!(seen <= 10, "O6: {seen}");
         let seen = target.get(0, vec![0; 2]).await?;

@@ -16,11 +16,11 @@ use rdma_fabric::{LocalSpan, Pod, join::race_all};
 
 impl Communicator {
     /// Posts a receive for a message of any index (`fmpl_irecv` with `FMPL_TAG_ANY`). Such receives
-    /// from one sender get their messages in the order in which they were posted. A receive that
-    /// names the index of a message takes precedence, whichever was posted first. Among several
-    /// other messages, the one with the lowest index is taken, and messages with different indices
-    /// may overtake each other. These messages are copied once, at their sender, unless it uses
-    /// [`Communicator::isend`]; such a send completes when this receive has been awaited.
+    /// from one sender are matched in the order in which they were posted. A receive with a
+    /// specific index takes precedence, regardless of which was posted first. Among several other
+    /// messages, the one with the lowest index is taken, and messages with different indices may
+    /// overtake each other. These messages are copied once, at the sender, unless it uses
+    /// [`Communicator::isend`]; such a send completes once this receive has been awaited.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].
@@ -134,7 +134,8 @@ impl ReceivingAny<'_> {
         }
     }
 
-    /// Returns the lanes from which this receive may take the next message, if it is its turn.
+    /// Returns the lanes from which this receive may take the next message, if this receive is
+    /// next.
     fn free_lanes(&self) -> Result<(Ends, Vec<Free>)> {
         self.comm.with(|state| {
             let peer = &state.peers[self.peer];
@@ -146,8 +147,7 @@ impl ReceivingAny<'_> {
         })
     }
 
-    /// Reads the queues that the sender keeps for these lanes; returns whether there was a new
-    /// message.
+    /// Reads the sender's queues of these lanes; returns whether there was a new message.
     async fn read_queues(&self, ends: &Ends, lanes: &[Free]) -> Result<bool> {
         let mut found = false;
         for free in lanes {

@@ -1,4 +1,4 @@
-//! Messages for receivers that do not name their sender.
+//! Messages for receivers that do not specify their sender.
 
 use crate::{
     Communicator, FmplError, Received, Receiving, Result,
@@ -9,8 +9,8 @@ use crate::{
 use rdma_fabric::{FabricError, LocalSpan, Pod};
 
 impl Communicator {
-    /// Sends a message to a receive that does not name its sender (`fmpl_send_any`); such a receive
-    /// does not match messages of [`Communicator::send`]. The message is copied. With a
+    /// Sends a message to a receive from any sender (`fmpl_send_any`); such a receive does not
+    /// match messages of [`Communicator::send`]. The message is copied. With a
     /// [spool](crate::Options::spool), the send completes when the spool has room for the message;
     /// without one, or if the message is longer than the spool, when the message has been received.
     ///
@@ -81,7 +81,7 @@ impl Communicator {
         for probe in 0..areas {
             let area = (first + probe) % areas;
             let Some(member) = self.user_of(area)? else { continue };
-            // There is no need to meet a member that has never sent anything.
+            // A member that has never sent anything need not be contacted.
             if self.layout.is_by_number() && !self.has_offered(area, lane)? {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How two members find their areas at each other without exchanging messages.
+//! How two members find their areas on each other without exchanging messages.
 //!
 //! A member has a table that records the peer of each of its areas. The peer, or the member itself,
 //! claims a free entry for the peer by compare-and-swap, starting at the entry to which the peer's

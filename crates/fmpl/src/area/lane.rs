@@ -38,12 +38,12 @@ pub(crate) struct Lane<'a> {
     deps: Deps<'a>,
 }
 
-/// How far a receiver has taken the messages offered to it.
+/// The progress of a receiver in taking the messages offered to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// The number of messages taken, including earlier ones that were put directly.
     pub(crate) messages: u64,
-    /// The last of them that was too long for its receive, unless it was refused too long ago to be
+    /// The last of them that was too long for its receive, unless that is too far back to be
     /// recorded.
     pub(crate) refused: Option<u64>,
 }
@@ -165,7 +165,7 @@ impl<'a> Lane<'a> {
         word.is_some_and(|[word]| !is_about(word, n))
     }
 
-    /// Returns how far the peer has taken the messages offered to it.
+    /// Returns the peer's progress in taking the messages offered to it.
     pub(crate) fn taken(&self) -> Result<Taken> {
         Ok(Taken::of_word(self.load(TAKEN)?))
     }
@@ -272,7 +272,7 @@ impl<'a> Lane<'a> {
         Ok(self.fabric.load(&word)? as usize - 1)
     }
 
-    /// Announces that this member will soon put a header or a flag.
+    /// Hints that this member will soon put a header or a flag.
     #[inline(always)]
     pub(crate) fn expect_put(&self) {
         self.fabric.expect_put_at(&self.ends.there, self.at);
@@ -332,7 +332,7 @@ impl<'a> Lane<'a> {
         Ok(self.fabric.put_word(&word, member as u64 + 1).await?)
     }
 
-    /// Reports how far this member has taken the messages offered to it.
+    /// Reports this member's progress in taking the messages offered to it.
     pub(crate) async fn put_taken(&self, taken: Taken) -> Result<()> {
         self.put(TAKEN, [taken.to_word()]).await
     }

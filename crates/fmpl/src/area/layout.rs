@@ -1,4 +1,4 @@
-//! The layout of a communicator's memory, which is the same at each member.
+//! The layout of a communicator's memory, which is the same on every member.
 
 use crate::Options;
 
@@ -58,13 +58,12 @@ impl Layout {
         self.indices + self.any_indices + way
     }
 
-    /// The word that senders change so that a receiver that does not name them checks its lanes
-    /// again.
+    /// The word that senders change so that a receiver from any sender checks its lanes again.
     pub(crate) const BELL: usize = 0;
     /// The bytes before the owners: the bell has a cache line of its own.
     const BELL_LINE: usize = 64;
 
-    /// Returns the offset of the word that names an area's peer.
+    /// Returns the offset of the word that contains an area's peer.
     pub(crate) fn owner(&self, area: usize) -> usize {
         Self::BELL_LINE + 8 * area
     }

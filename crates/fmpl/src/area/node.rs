@@ -28,7 +28,8 @@ impl Node {
         [n, bytes as u64, region.to_bits(), offset, next.region.to_bits(), next.offset]
     }
 
-    /// Reads a node of `owner`. Invalid words give addresses that the fabric checks like any other.
+    /// Reads a node of `owner`. Invalid words yield addresses that the fabric checks like any
+    /// others.
     pub(crate) fn of_words(words: [u64; WORDS], owner: Rank) -> Self {
         let [n, bytes, region, offset, next_region, next_offset] = words;
         let region = RegionKey::from_bits(region);

@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     TooLong = 4,
     /// The region of the receive buffer was dropped.
     NotThere = 5,
-    /// Two members of a collective gave different lengths, which are in the other words.
+    /// Two members of a collective passed different lengths, which are in the other words.
     Differs = 6,
     /// A receive is posted as by `Posted`, for the next `bytes` bytes of a message that may be longer.
     Window = 7,
@@ -63,7 +63,7 @@ impl Record {
     }
 
     /// Reads a record about message `n`; `None` unless all of its words have arrived. Invalid words
-    /// give an address that the fabric checks like any other.
+    /// yield an address that the fabric checks like any other.
     #[inline(always)]
     pub(crate) fn of_words(words: [u64; 4], n: u64) -> Option<Record> {
         if !is_about(words[0], n) {

@@ -36,7 +36,7 @@ impl fmt::Debug for Staged {
 }
 
 impl Lane<'_> {
-    /// Puts a flag from a detached task ([`Fabric::detach`]), so no call waits for the put.
+    /// Puts a flag from a detached task ([`Fabric::detach`]), so that no call waits for the put.
     pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
         self.put_anew(flag(n).first, [word]).await
     }
@@ -51,7 +51,7 @@ impl Lane<'_> {
         self.put_charged(flag(n).first, [word]).await
     }
 
-    /// Puts words, and waits until they have left.
+    /// Puts words, and waits until they have been sent.
     pub(super) async fn put<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         match self.post(at, words).await? {
             Some(put) => Ok(put.await?),
@@ -59,7 +59,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Puts words without a cached descriptor, and waits until they have left.
+    /// Puts words without a cached descriptor, and waits until they have been sent.
     async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         match self.post_anew(at, words).await? {
             Some(put) => Ok(put.await.map(drop)?),
@@ -101,7 +101,8 @@ impl Lane<'_> {
 }
 
 impl Staged {
-    /// Posts a put of words to byte `at` of an area. The previous words put there must have left.
+    /// Posts a put of words to byte `at` of an area. The previous words put there must have been
+    /// sent.
     async fn post<const N: usize>(
         &self,
         fabric: &Fabric,

@@ -10,14 +10,14 @@ use core::future::Future;
 use rdma_fabric::{join::join_all, soon::soon};
 
 impl Communicator {
-    /// Waits until all members have called it (`fmpl_barrier`).
+    /// Waits until all members have called this function (`fmpl_barrier`).
     ///
-    /// If there is hardware for it, the barrier unit or the network carries it out. Otherwise flags
-    /// of 8 bytes go up the tree of member 0 and down again, `len() - 1` in each direction, in
-    /// ⌊log2 p⌋ stages each. That is one stage fewer than ⌈log2 p⌉ unless p is a power of two: each
-    /// member has a flag for every other one, so flags of several children need not take turns, and
-    /// the depth of the tree decides, which is the greatest number of bits set in a number below p
-    /// (paper, section 6.2).
+    /// The barrier unit or the network executes the barrier where the hardware supports it.
+    /// Otherwise 8-byte flags are sent up the tree rooted at member 0 and back down: `len() - 1`
+    /// flags and ⌊log2 p⌋ stages in each direction. Unless p is a power of two, that is one stage
+    /// fewer than ⌈log2 p⌉: each member has a separate flag for every other member, so the flags of
+    /// several children are not serialised, and the number of stages is the depth of the tree,
+    /// which is the greatest number of bits set in a number below p (paper, section 6.2).
     ///
     /// # Errors
     /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse) and

@@ -11,25 +11,25 @@ use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
 
 impl Communicator {
     /// Copies the contents of `span` at member `root` into the `span` of all members
-    /// (`fmpl_bcast`). All name the same root and give the same number of bytes.
+    /// (`fmpl_bcast`). All members pass the same root and the same number of bytes.
     ///
     /// If the network can multicast to all members, the broadcast uses it, through two buffers at
     /// the same address on all members. If the [table](crate::Table) selects multicast for some
     /// lengths and software for others, the root announces its choice to the other members.
     ///
-    /// By software, a member passes the whole on to its children in the binomial tree, those with the most
-    /// members below first: the last of p has it after ⌈log2 p⌉ sends (paper, section 5.2; its
-    /// bandwidth is that of a link divided by that number, section 6.3). Each body is put straight
-    /// from one member's span into the next one's.
+    /// In software, a member forwards the whole message to its children in the binomial tree, those
+    /// with the largest subtrees first: the last of p members has it after ⌈log2 p⌉ sends (paper,
+    /// section 5.2; its bandwidth is that of a link divided by that number, section 6.3). Each body
+    /// is put directly from one member's span into the next one's.
     ///
     /// # Errors
     /// [`NoSuchMember`](crate::FmplError::NoSuchMember),
     /// [`CollectiveInUse`](crate::FmplError::CollectiveInUse) and
     /// [`NoHardware`](crate::FmplError::NoHardware), and nothing is sent.
-    /// [`CountMismatch`](crate::FmplError::CountMismatch) at two neighbours in the tree whose lengths
-    /// differ, and at all members below them; by hardware, at a member whose length differs from the
-    /// root's. [`BufferGone`](crate::FmplError::BufferGone) if the
-    /// span's region was dropped meanwhile; [`MemberLeft`](crate::FmplError::MemberLeft);
+    /// [`CountMismatch`](crate::FmplError::CountMismatch) at two neighbours in the tree whose
+    /// lengths differ, and at all members below them; in hardware, at a member whose length differs
+    /// from the root's. [`BufferGone`](crate::FmplError::BufferGone) if the span's region was
+    /// dropped in the meantime; [`MemberLeft`](crate::FmplError::MemberLeft);
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers); [`Fabric`](crate::FmplError::Fabric), if a
     /// member was lost.
     pub fn broadcast<T: Pod>(&self, span: &LocalSpan<T>, root: usize) -> impl Future<Output = Result<()>> + Send {

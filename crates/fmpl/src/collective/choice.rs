@@ -36,10 +36,10 @@ impl fmt::Display for Collective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// Software: messages along a binomial tree. Can do everything.
+    /// Software: messages along a binomial tree. Supports all collectives.
     Tree,
     /// The members' barrier units ([`rdma_fabric::barrier::Reduction`]): barriers, and those
-    /// reductions of few elements whose results a unit gives exactly.
+    /// reductions of few elements whose results a unit computes exactly.
     Gates,
     /// The network's barrier by colour ([`rdma_fabric::barrier::ColourBarrier`]): barriers.
     Colour,
@@ -48,7 +48,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Returns whether this algorithm can carry out collectives of a kind.
+    /// Returns whether this algorithm can execute collectives of a kind.
     pub fn can(self, collective: Collective) -> bool {
         match self {
             Algorithm::Tree => true,
@@ -68,7 +68,7 @@ pub enum Choice {
     Measured,
     /// Always software.
     Software,
-    /// Always hardware. A collective that no hardware can carry out is
+    /// Always hardware. A collective that no hardware can execute is
     /// [`FmplError::NoHardware`](crate::FmplError::NoHardware).
     Hardware,
     /// By the program's own table.
@@ -76,8 +76,8 @@ pub enum Choice {
 }
 
 /// Rules that select the algorithm of collectives by kind, length and number of members. The first
-/// rule that applies, and whose algorithm the communicator has, decides; if there is none, software
-/// is used.
+/// rule that applies, and whose algorithm is available to the communicator, determines the choice;
+/// if there is none, software is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     rules: Cow<'static, [Rule]>,
@@ -89,13 +89,13 @@ pub struct Table {
 pub struct Rule {
     pub(super) collective: Collective,
     pub(super) algorithm: Algorithm,
-    /// The end of each range is not part of it.
+    /// The end of each range is exclusive.
     pub(super) members: (usize, usize),
     pub(super) bytes: (usize, usize),
 }
 
 impl Rule {
-    /// Returns the rule that all collectives of a kind go this way.
+    /// Returns a rule that selects this algorithm for all collectives of a kind.
     pub const fn new(collective: Collective, algorithm: Algorithm) -> Self {
         Rule { collective, algorithm, members: (0, usize::MAX), bytes: (0, usize::MAX) }
     }
@@ -105,8 +105,8 @@ impl Rule {
         Rule { members: (members.start, members.end), ..self }
     }
 
-    /// Restricts the rule to collectives with a number of bytes per member in this range. A barrier
-    /// has 0.
+    /// Restricts the rule to collectives with a number of bytes per member in this range. Barriers
+    /// count as 0 bytes.
     pub const fn bytes(self, bytes: Range<usize>) -> Self {
         Rule { bytes: (bytes.start, bytes.end), ..self }
     }
@@ -136,7 +136,7 @@ const UNITS: &[Rule] = &[
     Rule::new(Collective::Allreduce, Algorithm::Gates).members(2..usize::MAX),
 ];
 
-/// Everything that hardware can do.
+/// All collectives that hardware supports.
 const HARDWARE: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates),
     Rule::new(Collective::Barrier, Algorithm::Colour),
@@ -174,7 +174,7 @@ impl Table {
 }
 
 impl Choice {
-    /// Returns the table to choose by on a machine with these capabilities.
+    /// Returns the table that applies on a machine with these capabilities.
     pub fn table(&self, caps: &Caps) -> Table {
         match self {
             Choice::Measured => Table::measured(caps),

@@ -21,7 +21,7 @@ pub(crate) enum Way {
     Down,
 }
 
-/// Two members that have given different lengths.
+/// Two members that have passed different lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Differ {
     member: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Edge<'a> {
     comm: &'a Communicator,
     /// The member at the other end.
     pub(crate) member: usize,
-    /// Its place among the peers met.
+    /// The member's index among the known peers.
     pub(crate) peer: usize,
     pub(crate) ends: Ends,
 }
@@ -65,7 +65,7 @@ impl<'a> Edge<'a> {
         Ok(Edge { comm, member, peer, ends })
     }
 
-    /// Returns whether its flags can be looked at directly.
+    /// Returns whether its flags can be loaded directly.
     pub(crate) fn is_direct(&self) -> bool {
         self.comm.fabric.load_words_at::<u64, 1>(&self.ends.here, 0).is_some()
     }
@@ -102,8 +102,8 @@ impl<'a> Edge<'a> {
     }
 
     /// Sends a message when its receive is posted, or reports that it will not arrive because
-    /// members' lengths differ: those given, or else those of the two ends of this edge, which are
-    /// returned.
+    /// members' lengths differ: the lengths passed, or otherwise those of the two ends of this
+    /// edge, which are returned.
     pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
         let header = self.unless_left(lane.until_header(n), || lane.header(n)).await?;
@@ -128,8 +128,8 @@ impl<'a> Edge<'a> {
 
     // ----- without one ---------------------------------------------------------------------------
 
-    /// Sends a message of no bytes, which needs no receive: the one before the last is known to have
-    /// been received, so its flag may be written over.
+    /// Sends an empty message, which needs no receive: the message before the last is known to have
+    /// been received, so its flag may be overwritten.
     pub(crate) async fn signal(&self, way: Way) -> Result<()> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
         let word = Record::first_word(Kind::Arrived, 0, n);
@@ -187,7 +187,7 @@ impl<'a> Edge<'a> {
     }
 }
 
-/// Names the member that has dropped its communicator.
+/// Returns the error with the member that has dropped its communicator.
 fn named(comm: &Communicator, member: usize, error: FmplError) -> FmplError {
     let areas = comm.rank(member).and_then(|rank| Ok(comm.memory.at(rank, 0)?));
     match (&error, areas) {

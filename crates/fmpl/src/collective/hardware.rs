@@ -4,7 +4,7 @@ use super::{Rounds, Staging};
 use crate::{Algorithm, Options, Result, collective::Ways};
 use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
 
-/// The hardware that carries out a communicator's collectives. Dropping it releases the hardware;
+/// The hardware that executes a communicator's collectives. Dropping it releases the hardware;
 /// members waiting in it are then notified that this one has left.
 #[derive(Debug, Default)]
 pub(crate) struct Hardware {
@@ -13,9 +13,9 @@ pub(crate) struct Hardware {
 }
 
 impl Hardware {
-    /// Allocates the memory for multicasts, which has to be the same region at all members; `None`
-    /// if communicators with `members` members (or with any number) use none. Collective over the
-    /// job.
+    /// Allocates the memory for multicasts, which has to be the same region on all members; `None`
+    /// if communicators with `members` members (or with any number) do not use multicasts.
+    /// Collective over the job.
     pub(crate) async fn memory(
         fabric: &Fabric,
         options: &Options,

@@ -33,7 +33,7 @@ impl<'a> Call<'a> for Barrier<'a> {
     type Out = ();
     type Error = FmplError;
 
-    /// Records its progress for `later`.
+    /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);

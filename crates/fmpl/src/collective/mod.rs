@@ -1,9 +1,9 @@
-//! Collectives (paper, sections 3.3 and 5.2): by hardware, if there is any and a table selects it,
-//! or in software, over the matching areas.
+//! Collectives (paper, sections 3.3 and 5.2): in hardware, if it exists and a table selects it, or
+//! in software, over the matching areas.
 //!
 //! In software all collectives use a binomial tree: up, down, or up and down. Each edge has a lane
 //! for each direction, which user messages never use. A receive is posted before it is awaited, and
-//! a sender waits for it, so a body is put straight from one member's memory into the other's and
+//! a sender waits for it, so a body is put directly from one member's memory into the other's and
 //! never passes through the spool.
 //!
 //! # Why consecutive collectives don't mix
@@ -13,15 +13,15 @@
 //! after the previous message has been received. A barrier's flags need no receive, but a lane has
 //! space for the flags of two messages, and message n is sent only when message n − 2 is known to
 //! have been received: if message n − 1 had a body, its receive was posted; if it was a barrier's
-//! on the way up, the barrier has come down since. A flag on the way down answers one that came up
-//! after everything before had been received.
+//! upward flag, the barrier has since been released downwards. A downward flag answers an upward
+//! one, which was sent after everything before it had been received.
 //!
 //! # Errors in a collective
 //! The sender has the length of the receive, so it detects lengths that differ. It sends the two
 //! lengths instead of the body, as does every member that receives them, so the tree is traversed
 //! as usual. After any other error, or if its future is dropped, a member has *left*: it no longer
 //! takes part, but reports this to its neighbours, in this collective and in the tree of each later
-//! one that is called. A member that waits for one that has left, leaves too. Every wait for a
+//! one that is called. A member that waits for one that has left also leaves. Every wait for a
 //! neighbour depends on all members being alive, because the neighbour waits for others.
 
 mod barrier;

@@ -21,8 +21,8 @@ use rdma_fabric::{LocalSpan, join::now};
 /// wait: about the time in which ten kilobytes are copied.
 const LOOKS: u32 = 2000;
 
-/// The neighbours in the tree of a root, by their places among the peers met; known once a collective
-/// has gone that way.
+/// The neighbours in the tree of a root, by their indices among the known peers; known once a
+/// collective has used this tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Near {
     pub(crate) parent: Option<usize>,
@@ -37,8 +37,8 @@ pub(crate) struct Nears {
     patience: Patience,
 }
 
-/// If polls fail because ranks share a processor, a shorter limit yields the processor sooner; now
-/// and then this member polls up to the full limit again.
+/// If polls fail because ranks share a processor, a shorter limit yields the processor sooner;
+/// occasionally this member polls up to the full limit again.
 #[derive(Debug)]
 struct Patience {
     looks: u32,
@@ -52,7 +52,7 @@ impl Default for Nears {
 }
 
 impl Nears {
-    /// Returns the neighbours in the tree of a root, and how often to look for their records.
+    /// Returns the neighbours in the tree of a root, and the limit for polling their records.
     #[inline(always)]
     pub(crate) fn of(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
         Some((self.roots.get(root)?.as_ref()?, Looks(&mut self.patience)))
@@ -66,7 +66,7 @@ pub(crate) struct Looks<'a>(&'a mut Patience);
 const PATIENT: u32 = 16;
 
 impl Looks<'_> {
-    /// Polls until the result is there, or the limit is reached.
+    /// Polls until the result is available or the limit is reached.
     #[inline(always)]
     pub(crate) fn find<T>(&mut self, look: impl Fn() -> Option<T>) -> Option<T> {
         if let Some(found) = look() {
@@ -82,7 +82,7 @@ impl Looks<'_> {
 }
 
 impl Part<'_> {
-    /// Remembers the neighbours in the tree of `root`, if their records can be looked at directly.
+    /// Stores the neighbours in the tree of `root`, if their records can be loaded directly.
     pub(crate) fn keep_near(&self, root: usize) -> Result<()> {
         let edges = || self.parent.iter().chain(&self.children);
         if !edges().all(Edge::is_direct) {
@@ -132,7 +132,7 @@ impl<'a> Link<'a> {
     /// Looks for a signal.
     #[inline(always)]
     pub(crate) fn signalled(&mut self, looks: &mut Looks<'_>) -> Option<()> {
-        // Now and then a header is due.
+        // A header is due once in a while.
         let is_due = self.peer.lanes[self.at].received.is_multiple_of(HEADERS);
         if is_due { None } else { self.arrived(looks) }
     }
@@ -143,7 +143,7 @@ impl<'a> Link<'a> {
         self.lane().put_header_now(self.peer.lanes[self.at].received, posted(into)).then_some(())
     }
 
-    /// Looks for a body whose receive was posted, or for a signal.
+    /// Polls for a body whose receive was posted, or for a signal.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, looks: &mut Looks<'_>) -> Option<()> {
         let (n, lane) = (self.peer.lanes[self.at].received, self.lane());
@@ -163,7 +163,7 @@ impl<'a> Link<'a> {
             return None;
         }
         let fabric = &self.comm.fabric;
-        // If this or the flag can't be put at once, the body is put once more.
+        // If the body or the flag can't be put immediately, the body is put again.
         now(fabric.put(target, body.clone()))?.ok()?;
         if !self.comm.puts_in_order {
             fabric.barrier();

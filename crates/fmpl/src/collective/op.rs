@@ -6,7 +6,7 @@ use rdma_fabric::Pod;
 /// An operation on each element (`fmpl_vsum`, `fmpl_vmax`, `fmpl_vmin`; paper, section 3.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// The sum; that of integers wraps.
+    /// The sum; integers wrap around on overflow.
     Sum,
     /// The element of the greatest magnitude, which is the absolute value, and of a complex number
     /// |re| + |im|. Among those of the same magnitude it is the greatest, among complex numbers the
@@ -27,9 +27,9 @@ mod sealed {
 
     pub trait Arithmetic: Copy + super::super::unit::Numbers {
         fn plus(self, other: Self) -> Self;
-        /// Compares magnitudes; `None` if one is a NaN.
+        /// Compares magnitudes; `None` if either is a NaN.
         fn compare(self, other: Self) -> Option<Ordering>;
-        /// Orders values of one magnitude.
+        /// Orders values of the same magnitude.
         fn order(self, other: Self) -> Ordering;
     }
 }

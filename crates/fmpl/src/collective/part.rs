@@ -1,4 +1,4 @@
-//! This member's part in a collective: how it begins, and how it ends, also after errors.
+//! This member's part in a collective: how it begins and how it ends, including after errors.
 
 use super::{
     Hardware, Rounds, Staging, Tree,
@@ -24,7 +24,7 @@ pub(crate) struct Collectives {
     /// Why no further collective can complete.
     left: Option<FmplError>,
     work: Option<Work>,
-    /// Neighbours whose records can be looked at directly.
+    /// Neighbours whose records can be loaded directly.
     pub(crate) nears: Nears,
     /// The claimed hardware, unless a collective uses it. A member that has left keeps only the
     /// memory, to which others may still write.
@@ -55,14 +55,14 @@ impl Collectives {
         if self.under_way || self.left.is_some() { None } else { self.work.take() }
     }
 
-    /// Keeps memory for reductions, unless there is some.
+    /// Stores memory for reductions, unless there already is some.
     pub(crate) fn give_work(&mut self, work: Option<Work>) {
         if self.work.is_none() {
             self.work = work;
         }
     }
 
-    /// Returns whether there is memory of reductions that can be taken out now or later.
+    /// Returns whether there is memory for reductions that can be taken out now or later.
     pub(crate) fn has_work(&self) -> bool {
         self.work.is_some() && self.left.is_none()
     }
@@ -106,7 +106,7 @@ impl Communicator {
         }
     }
 
-    /// Begins a collective that hardware carries out.
+    /// Begins a collective that hardware executes.
     pub(crate) fn begin_by_hardware(&self, root: usize) -> Result<Part<'_>> {
         self.rank(root)?;
         let hardware = self.with(|state| {
@@ -128,14 +128,14 @@ impl<'a> Part<'a> {
 }
 
 impl Part<'_> {
-    /// Returns the barrier hardware, which a collective has that needs it.
+    /// Returns the barrier hardware, which every collective that needs it has.
     pub(crate) fn rounds(&mut self) -> Result<(&mut Rounds, &Communicator)> {
         let rounds = self.hardware.as_mut().and_then(|hardware| hardware.rounds.as_mut());
         Ok((rounds.ok_or(FabricError::Unsupported { feature: &"hardware barriers" })?, self.comm))
     }
 
-    /// Meets all reachable neighbours in the tree of `root`; if one cannot be met, the others must
-    /// be notified.
+    /// Contacts all reachable neighbours in the tree of `root`; if this fails for one of them, the
+    /// others must be notified.
     pub(crate) async fn meet(&mut self, root: usize) -> Result<()> {
         let tree = Tree::new(self.comm.me(), self.comm.len(), root);
         let mut outcome = Ok(());
@@ -178,7 +178,7 @@ impl Part<'_> {
         outcome
     }
 
-    /// Ends it as [`Part::end`] does, and keeps its neighbours in the tree of `root` if all went well.
+    /// Ends it as [`Part::end`] does, and stores its neighbours in the tree of `root` on success.
     pub(crate) async fn end_in_tree(self, root: usize, outcome: Result<()>) -> Result<()> {
         if outcome.is_ok() {
             self.keep_near(root)?;
@@ -186,8 +186,8 @@ impl Part<'_> {
         self.end(outcome).await
     }
 
-    /// Releases the hardware; once awaited, the future notifies the members that may wait for this
-    /// one that it has left because `member` did.
+    /// Releases the hardware. Once awaited, the future notifies the members that may wait for this
+    /// one that this member has left because `member` did.
     fn take_leave(&mut self, member: usize) -> impl Future<Output = ()> + use<> {
         let (used, fabric) = (self.hardware.take(), self.comm.fabric.clone());
         let words = self.comm.with(|state| {

@@ -11,7 +11,7 @@ pub(crate) struct Passed {
     pub(crate) posted: bool,
     /// Whether the body has arrived.
     pub(crate) arrived: bool,
-    /// The number of children that it was sent to, from the last one on.
+    /// The number of children to which it has been sent, starting with the last one.
     pub(crate) sent: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'a, T: Pod> Call<'a> for Broadcast<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// Records its progress for `later`.
+    /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);

@@ -38,13 +38,13 @@ impl To {
 
 impl Communicator {
     /// Combines the elements of all members into the `span` of member `root` (`fmpl_reduce`); the
-    /// other spans stay as they are. All name the same root and operation, and give as many elements
-    /// of the same type.
+    /// other spans are unchanged. All members pass the same root and operation, and the same number
+    /// of elements of the same type.
     ///
-    /// A few integers, or magnitudes, are combined by the barrier unit if there is one;
+    /// Small numbers of integers, or magnitudes, are combined by the barrier unit if there is one;
     /// [`Communicator::reduction_algorithm`] returns the choice. All other reductions use the
     /// binomial tree of the root. The values combined and their order depend only on the number of
-    /// members and the root, so the same values always give the same bits.
+    /// members and the root, so the same values always yield the same bits.
     ///
     /// # Errors
     /// [`NoSuchMember`](crate::FmplError::NoSuchMember) and [`CollectiveInUse`](crate::FmplError::CollectiveInUse),
@@ -60,10 +60,10 @@ impl Communicator {
         soon(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
     }
 
-    /// Combines by a function of the program. It gets the elements of some members, and those of the
-    /// members that follow them; it puts the result in place of the former. Members follow each other
-    /// from the root on, and member 0 follows the last one, so the function needs to be associative,
-    /// but not commutative.
+    /// Combines by a function of the program. It receives the elements of some members, and those
+    /// of the members that follow them, and replaces the former with the result. Members follow
+    /// each other from the root on, and member 0 follows the last one, so the function needs to be
+    /// associative, but not commutative.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
@@ -83,16 +83,17 @@ impl Communicator {
     }
 
     /// Combines the elements of all members into the `span` of each (`fmpl_allreduce`): a reduction
-    /// to member 0, and a broadcast from there, so all get the same bits.
+    /// to member 0 and a broadcast from there, so all members receive the same bits.
     ///
     /// # Errors
-    /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same at all.
+    /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same
+    /// at all members.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
         soon(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
     }
 
-    /// Combines by a function of the program, which gets its arguments as in
-    /// [`Communicator::reduce_with`], in the order of the members; all get the result.
+    /// Combines by a function of the program, which receives its arguments as in
+    /// [`Communicator::reduce_with`], in the order of the members; all members receive the result.
     ///
     /// # Errors
     /// As [`Communicator::allreduce`].
@@ -132,15 +133,15 @@ impl Communicator {
             let mut part = self.begin_by_hardware(root)?;
             let outcome = match way {
                 Algorithm::Gates => part.reduce_by_unit(&span, &unit, to).await,
-                // Members with fewer elements may be in the unit.
+                // Members with fewer elements may already be using the unit.
                 _ => part.reduce_when_agreed(&span, &mut combine, to, reduced).await,
             };
             part.end(outcome).await
         })
     }
 
-    /// Returns which way a reduction of `elements` elements of `size` bytes goes that the unit carries
-    /// out like this, or can't.
+    /// Returns the algorithm for a reduction of `elements` elements of `size` bytes, given how the
+    /// unit would execute it, if it can.
     pub(crate) fn reduction_way(
         &self,
         collective: Collective,
@@ -196,7 +197,7 @@ impl Part<'_> {
         }
     }
 
-    /// Returns why the unit has refused, by the members' lengths if they differ.
+    /// Returns why the unit has refused the reduction: the members' lengths, if they differ.
     async fn refused(&mut self, error: FmplError, bytes: usize) -> Result<()> {
         match &error {
             FmplError::Fabric(FabricError::Gate(gate)) if matches!(**gate, GateError::Mismatch(_)) => {
@@ -206,7 +207,7 @@ impl Part<'_> {
         }
     }
 
-    /// Finds the members that give the most and the fewest bytes.
+    /// Finds the members that pass the most and the fewest bytes.
     async fn differing(&mut self, bytes: usize) -> Result<()> {
         let (rounds, comm) = self.rounds()?;
         let (bytes, me) = (bytes as u64, comm.me() as u64);
@@ -265,7 +266,7 @@ impl Part<'_> {
     }
 }
 
-/// How many elements an operation takes at once.
+/// The number of elements that an operation processes at a time.
 const BLOCK: usize = 256;
 
 pub(crate) fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {

@@ -13,7 +13,8 @@ use rdma_fabric::{LocalSpan, provider::Boxed, soon::Call};
 /// A member's progress in a reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reduced {
-    /// The number of children for whose elements a receive is posted, have arrived, and are combined.
+    /// The numbers of children whose elements have a receive posted, have arrived, and have been
+    /// combined.
     pub(crate) posted: usize,
     pub(crate) came: usize,
     pub(crate) combined: usize,
@@ -36,7 +37,7 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
     type Out = ();
     type Error = FmplError;
 
-    /// Records its progress for `later`.
+    /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
     fn now(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);
@@ -68,7 +69,7 @@ impl<'a, T: Scalar> Call<'a> for Reduction<'a, '_, T> {
                 reduced.combined = 1;
                 mine = into;
             }
-            // While one's elements are combined, the next one's come.
+            // While one child's elements are combined, the next child's arrive.
             _ => return None,
         }
         if let Some(parent) = near.parent {

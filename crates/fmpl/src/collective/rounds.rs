@@ -1,4 +1,4 @@
-//! Barriers that hardware carries out, one after the other.
+//! Barriers executed by hardware, one after the other.
 
 use crate::{Algorithm, Communicator, FmplError, Result};
 use core::fmt;
@@ -11,7 +11,7 @@ use rdma_fabric::{
 /// order; a round that this member has entered may be waited for later.
 pub(crate) struct Rounds {
     by: By,
-    /// Whether this member has entered a round whose end it has not seen.
+    /// Whether this member has entered a round whose end it has not observed yet.
     under_way: bool,
 }
 
@@ -43,8 +43,8 @@ impl Rounds {
         }
     }
 
-    /// Claims the first colour that is free at all members; returns `None` if none is, or if the
-    /// members are not where such barriers reach them. Collective.
+    /// Claims the first colour that is free at all members; returns `None` if none is, or if such
+    /// barriers cannot reach all members. Collective.
     pub(crate) async fn by_colour(group: &mut Group) -> Result<Option<Self>> {
         for colour in 0..group.fabric().barrier_colours() {
             match ColourBarrier::claim(group, colour).await {
@@ -94,8 +94,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// Combines values of all members in a round. If they differ in operation or number, the outcome
-    /// is [`GateError::Mismatch`] at all.
+    /// Combines the values of all members in one round. If members differ in the operation or in
+    /// the number of values, all of them receive [`GateError::Mismatch`].
     pub(crate) async fn reduce(&mut self, comm: &Communicator, op: ReduceOp, values: &[u64]) -> Result<Reduced<u64>> {
         self.over(comm).await?;
         let By::Gates(reduction) = &mut self.by else {
@@ -106,7 +106,7 @@ impl Rounds {
     }
 }
 
-/// Names the member that has given the hardware back.
+/// Returns the error with the member that has given the hardware back.
 fn left(comm: &Communicator, error: FabricError) -> FmplError {
     let freed: Option<Rank> = match &error {
         FabricError::Colour(error) => match **error {

@@ -24,7 +24,7 @@ use rdma_fabric::{
     join::{Either, join_all, race},
 };
 
-/// The offsets of the flags of the two buffers, and of the word that names the member that left.
+/// The offsets of the flags of the two buffers, and of the word that contains the member that left.
 const FLAGS: [usize; 2] = [0, 64];
 const LEFT: usize = 128;
 const BUFFERS: usize = 256;
@@ -56,7 +56,7 @@ impl fmt::Debug for Staging {
 /// The outcome of a multicast broadcast at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The broadcast has completed; the root has given this number of bytes.
+    /// The broadcast has completed; the root has passed this number of bytes.
     Over(usize),
     /// It goes along the tree.
     ByTree,
@@ -86,12 +86,12 @@ impl Flag {
 }
 
 impl Staging {
-    /// Returns how many bytes of memory two buffers of this size take.
+    /// Returns the number of bytes of memory that two buffers of this size take.
     pub(crate) fn memory_bytes(piece: usize) -> usize {
         BUFFERS + 2 * piece.next_multiple_of(64)
     }
 
-    /// Returns how many bytes of memory it takes at this member.
+    /// Returns the number of bytes of memory that it takes on this member.
     pub(crate) fn bytes(&self) -> usize {
         self.memory.len()
     }
@@ -99,7 +99,7 @@ impl Staging {
     /// Resolves memory at all members; `None` if no multicast reaches them.
     pub(crate) fn new(group: &Group, memory: GroupMemory, piece: usize) -> Result<Option<Self>> {
         let fabric = group.fabric();
-        // Not those of the memory, which is the whole job's.
+        // Not the ranks of the memory, which belongs to the whole job.
         let ranks: Vec<Rank> = (0..group.len()).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
         match fabric.multicast_for(&ranks) {
             Ok(()) => {}
@@ -128,7 +128,7 @@ impl Staging {
         }))
     }
 
-    /// Says that a tree follows.
+    /// Announces that a tree broadcast follows.
     pub(crate) async fn announce_tree(&mut self, comm: &Communicator, rounds: &mut Rounds, bytes: usize) -> Result<()> {
         let flag = Flag { piece: self.pieces, by_tree: true, bytes };
         comm.fabric.multicast(&self.flags[self.turn()], [flag.to_word()]).await?;
@@ -152,7 +152,7 @@ impl Staging {
                 fabric.flush_all().await?;
             }
             let flag = post(fabric, flags, [flag.to_word()]).await?;
-            // The previous piece has left before this one; while this one is in flight, the members
+            // The previous piece was sent before this one; while this one is in flight, the members
             // copy the previous one.
             if let Some((body, flag)) = leaving.replace((body, flag)) {
                 over(body, flag).await?;
@@ -165,7 +165,7 @@ impl Staging {
         }
     }
 
-    /// Receives what `root` broadcasts into `span`, unless it has another length.
+    /// Receives the broadcast of `root` into `span`, unless its length differs.
     pub(crate) async fn receive(
         &mut self,
         comm: &Communicator,
@@ -192,7 +192,7 @@ impl Staging {
         Ok(Told::Over(flag.bytes))
     }
 
-    /// Returns where the pieces of a broadcast start. One of no bytes is a piece, too.
+    /// Returns where the pieces of a broadcast start. An empty broadcast has one piece as well.
     fn starts(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
         (0..bytes.max(1)).step_by(self.piece)
     }
@@ -201,7 +201,7 @@ impl Staging {
         (self.pieces % 2) as usize
     }
 
-    /// Says that this member needs the piece no more.
+    /// Announces that this member no longer needs the piece.
     async fn next(&mut self, comm: &Communicator, rounds: &mut Rounds) -> Result<()> {
         self.pieces += 1;
         rounds.enter(comm).await
@@ -225,7 +225,7 @@ impl Staging {
         look()?.ok_or(FmplError::MemberLeft { member: member.unwrap_or(root) })
     }
 
-    /// Names the member that has dropped its communicator.
+    /// Returns the error with the member that has dropped its communicator.
     pub(crate) fn named(&self, comm: &Communicator, error: FmplError) -> FmplError {
         let FmplError::Fabric(FabricError::StaleRegion { rank, region }) = &error else { return error };
         match (self.memory.at(*rank, 0), comm.memory.number(*rank)) {
@@ -246,7 +246,7 @@ pub(crate) async fn tell_all(fabric: &Fabric, words: &[RemoteWord<u64>], member:
     join_all(words.iter().map(|word| fabric.put_word(word, member as u64 + 1))).await;
 }
 
-/// Posts a multicast, and does not wait until it has left.
+/// Posts a multicast without waiting until it has been sent.
 async fn post<T: Pod, S: PutSource<T>>(fabric: &Fabric, to: &MulticastSpan<T>, mut from: S) -> Result<Handle<S>> {
     loop {
         match fabric.try_multicast(to, from) {
@@ -265,7 +265,7 @@ async fn over(body: Handle<LocalSpan<u8>>, flag: Handle<[u64; 1]>) -> Result<()>
     Ok(())
 }
 
-/// Copies the beginning of own memory to other own memory.
+/// Copies the beginning of one span of local memory to another.
 fn copy(fabric: &Fabric, from: &LocalSpan<u8>, to: &LocalSpan<u8>) -> Result<()> {
     let mut block = [0; 4096];
     for at in (0..to.len()).step_by(block.len()) {

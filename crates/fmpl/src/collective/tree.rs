@@ -1,4 +1,4 @@
-//! The tree along which a collective goes.
+//! The tree along which a collective proceeds.
 
 /// A member's place in the binomial tree of a root.
 ///
@@ -9,7 +9,7 @@
 pub(crate) struct Tree {
     /// The next member towards the root.
     pub(crate) parent: Option<usize>,
-    /// In the order of their numbers; the later, the more members are below.
+    /// In the order of their numbers; later children have larger subtrees.
     pub(crate) children: Vec<usize>,
 }
 

@@ -1,12 +1,12 @@
-//! Reductions by the barrier unit, which combines unsigned numbers: how elements become numbers so
-//! that the result is that of the tree, bit by bit (but for which NaN it is).
+//! Reductions by the barrier unit, which combines unsigned numbers: how elements are converted to
+//! numbers so that the result is bitwise that of the tree (except for NaN payloads).
 //!
 //! * Sums of integers: the low 32 bits of a sum that wraps at 64 bits equal the sum that wraps at
 //!   32. Sums of floating-point numbers depend on the order of the additions, which the unit does
 //!   not define.
 //! * The greatest magnitude of real numbers: the maximum of magnitude and sign. The least
 //!   magnitude: the maximum of the difference between the greatest possible magnitude and the
-//!   magnitude. A NaN exceeds all.
+//!   magnitude. A NaN exceeds all other values.
 //! * Magnitudes of `[f32; 2]`: likewise and, among equal ones, the least "location", which is
 //!   smaller the greater the real part is, then the imaginary part. `[f64; 2]` does not fit into
 //!   two numbers.
@@ -18,14 +18,14 @@ use rdma_fabric::{
     barrier::{GateValue, ReduceOp},
 };
 
-/// The most numbers that the unit combines at once.
+/// The maximum number of values that the unit combines in one operation.
 pub(crate) const MOST: usize = <u64 as GateValue>::MOST;
 
-/// How the unit carries out an operation on a type.
+/// How the unit executes an operation on a type.
 pub(crate) struct ByUnit {
     pub(crate) op: ReduceOp,
     of: Op,
-    /// The most elements.
+    /// The maximum number of elements.
     pub(crate) most: usize,
     /// The bytes of an element.
     pub(crate) size: usize,
@@ -34,7 +34,7 @@ pub(crate) struct ByUnit {
 }
 
 impl ByUnit {
-    /// Returns how the unit carries out an operation; `None` if it can't.
+    /// Returns how the unit executes an operation; `None` if it can't.
     pub(crate) fn new<T: Numbers>(of: Op) -> Option<Self> {
         let (op, numbers) = T::unit(of)?;
         Some(ByUnit { op, of, most: MOST / numbers, size: size_of::<T>(), encode: encode::<T>, decode: decode::<T> })
@@ -70,7 +70,7 @@ fn decode<T: Numbers>(fabric: &Fabric, span: &LocalSpan<u8>, op: Op, numbers: &[
 
 /// A type's elements as numbers.
 pub trait Numbers: Pod {
-    /// Returns the unit's operation, and how many numbers an element is; `None` if there is none.
+    /// Returns the unit's operation, and the number of values per element; `None` if there is none.
     fn unit(op: Op) -> Option<(ReduceOp, usize)>;
     /// Converts an element.
     fn put(self, op: Op, numbers: &mut [u64]);
@@ -78,7 +78,7 @@ pub trait Numbers: Pod {
     fn take(op: Op, numbers: &[u64]) -> Self;
 }
 
-/// Orders magnitudes as `op` wants them, then those with a positive sign; the greatest magnitude is
+/// Orders by magnitude as `op` requires, then by sign, positive last; the greatest magnitude is
 /// `most`.
 fn key(op: Op, magnitude: u64, most: u64, positive: bool) -> u64 {
     let wanted = if op == Op::AbsMin { most - magnitude } else { magnitude };

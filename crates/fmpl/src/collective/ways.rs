@@ -4,13 +4,13 @@ use super::choice::{Algorithm, Choice, Collective, Rule, within};
 use crate::{FmplError, Result};
 use rdma_fabric::Caps;
 
-/// The ways of one communicator: of each kind of collective, those that it has, by length.
+/// The algorithms of one communicator: for each kind of collective, the available ones, by length.
 #[derive(Clone, Debug)]
 pub(crate) struct Ways {
     rules: Vec<Rule>,
     /// Whether software is allowed where no rule applies.
     software: bool,
-    /// For each kind of collective; `None` if no hardware can carry it out, but has to.
+    /// For each kind of collective; `None` if hardware is required but none can execute it.
     chosen: [Option<Chosen>; 4],
 }
 
@@ -36,7 +36,7 @@ impl Ways {
 
     fn choose(&self, collective: Collective) -> Result<Chosen> {
         let first = self.at(collective, 0)?;
-        // The way changes nowhere else.
+        // The algorithm does not change at any other length.
         let ends = self.of(collective).flat_map(|rule| [rule.bytes.0, rule.bytes.1]).filter(|end| *end < usize::MAX);
         for end in ends {
             if self.at(collective, end)? != first {
@@ -58,24 +58,24 @@ impl Ways {
         }
     }
 
-    /// Returns the way of a collective that hardware can't carry out.
+    /// Returns the algorithm of a collective that hardware can't execute.
     pub(crate) fn otherwise(&self, collective: Collective) -> Result<Algorithm> {
         if self.software { Ok(Algorithm::Tree) } else { Err(FmplError::NoHardware { collective }) }
     }
 
-    /// Returns what decides the way of collectives of a kind.
+    /// Returns how the algorithm for collectives of a kind is selected.
     #[inline(always)]
     pub(crate) fn chosen(&self, collective: Collective) -> Result<Chosen> {
         self.chosen[collective as usize].ok_or(FmplError::NoHardware { collective })
     }
 
-    /// Returns whether all collectives of a kind go along trees.
+    /// Returns whether all collectives of a kind use trees.
     #[inline(always)]
     pub(crate) fn is_tree(&self, collective: Collective) -> bool {
         self.chosen[collective as usize] == Some(Chosen::Always(Algorithm::Tree))
     }
 
-    /// Returns whether some collectives of a kind go this way.
+    /// Returns whether any collective of this kind uses the algorithm.
     pub(crate) fn some(&self, collective: Collective, algorithm: Algorithm) -> bool {
         self.of(collective).any(|rule| rule.algorithm == algorithm)
     }

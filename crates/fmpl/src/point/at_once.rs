@@ -10,7 +10,7 @@ use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteSpan, join::now, provider::SH
 /// longer than these polls.
 const GLANCES: u32 = 100;
 
-/// The longest message that may be put before its call is first waited for, in bytes.
+/// The longest message, in bytes, that may be put before the returned future is first polled.
 const LONG: usize = 1 << 20;
 
 impl Communicator {
@@ -35,7 +35,7 @@ impl Communicator {
         if !self.puts_in_order {
             self.fabric.barrier();
         }
-        // If the flag can't be put at once, the body is put once more.
+        // If the flag can't be put immediately, the body is put again.
         let word = Record::first_word(Kind::Arrived, body.bytes(), known.sent);
         if !lane.put_flag_now(known.sent, word) {
             return None;
@@ -45,11 +45,11 @@ impl Communicator {
     }
 }
 
-/// The body of a message that may be put at once.
+/// The body of a message that may be put immediately.
 pub(crate) trait Now {
     fn bytes(&self) -> usize;
 
-    /// Puts it at once, or not at all.
+    /// Puts it immediately, or not at all.
     fn put_now(&self, fabric: &Fabric, target: &RemoteSpan<u8>) -> Option<()>;
 }
 

@@ -10,7 +10,7 @@ use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
 
 /// The source of a put into one receive buffer.
 pub(crate) enum Body<'a> {
-    /// Own memory of the fabric.
+    /// Fabric memory of this rank.
     Span(&'a LocalSpan<u8>),
     /// `len` bytes of a message, from byte `at` on.
     Part { source: &'a mut dyn Source, at: usize, len: usize },
@@ -33,7 +33,7 @@ impl Body<'_> {
     }
 }
 
-/// Message `n` of a lane, from the moment at which its receive is known.
+/// Message `n` of a lane, once its receive is known.
 pub(crate) struct Message<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) ends: &'a Ends,
@@ -42,9 +42,9 @@ pub(crate) struct Message<'a> {
 }
 
 /// Puts a message, or a part of one, into its receive buffer, then a flag with the length from
-/// there to the message's end. If the future is dropped, posted data is sent all the same, or the
-/// receiver is notified that it will not arrive. The target is `resolved`, or else the address in
-/// the header.
+/// there to the message's end. If the future is dropped, posted data is still sent, or the receiver
+/// is notified that it will not arrive. The target is `resolved`, or else the address in the
+/// header.
 pub(crate) async fn deliver(
     message: Message<'_>,
     header: Record,
@@ -55,7 +55,7 @@ pub(crate) async fn deliver(
     post(message, header, resolved, body).await?.left(fabric).await
 }
 
-/// A message all of which is posted: its receiver does not depend on this member any more.
+/// A message that has been posted completely: its receiver no longer depends on this member.
 pub(crate) struct Delivery {
     found: Result<RemoteSpan<u8>>,
     body: Bodies,
@@ -68,7 +68,7 @@ enum Bodies {
 }
 
 impl Delivery {
-    /// Waits until it has left; returns the receive buffer.
+    /// Waits until it has been sent; returns the receive buffer.
     pub(crate) async fn left(self, fabric: &Fabric) -> Result<RemoteSpan<u8>> {
         let put = match self.body {
             Bodies::Posted(posted) => left(fabric, posted).await,
@@ -124,7 +124,7 @@ pub(crate) async fn post(
 #[derive(Default)]
 struct Posted {
     span: Option<Handle<LocalSpan<u8>>>,
-    /// Most bodies have no other chunk.
+    /// Most bodies have only this chunk.
     first: Option<Handle<()>>,
     others: Vec<Handle<()>>,
 }
@@ -158,7 +158,7 @@ async fn post_body(fabric: &Fabric, to: &RemoteSpan<u8>, body: Body<'_>) -> Resu
     Ok(posted)
 }
 
-/// Waits until a body has left, and charges for it.
+/// Waits until a body has been sent, and charges for it.
 async fn left(fabric: &Fabric, posted: Result<Posted>) -> Result<()> {
     fabric.charge(cost::DATA).await;
     let Posted { span, first, others } = posted?;

@@ -1,4 +1,4 @@
-//! Messages that wait in their sender's memory, on their way from there.
+//! Fetching of messages that wait in their sender's memory.
 
 use super::Sink;
 use crate::{
@@ -29,8 +29,8 @@ impl Communicator {
         Ok(fits)
     }
 
-    /// Reports that message `n`, which waited in its sender's memory, was received or, unless it
-    /// `fits`, refused.
+    /// Reports that message `n`, which waited in its sender's memory, was received (if it `fits`)
+    /// or refused.
     pub(super) async fn take_offer(&self, id: LaneId, lane: &Lane<'_>, n: u64, fits: bool) -> Result<()> {
         let refused = self.with(|state| {
             let known = state.lane(id);

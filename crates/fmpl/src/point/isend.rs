@@ -1,4 +1,4 @@
-//! Sends that are awaited apart from the call that starts them.
+//! Sends that are awaited separately from the call that starts them.
 
 use super::{Offer, Pending};
 use crate::{
@@ -11,13 +11,14 @@ use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
 
 impl Communicator {
-    /// Begins to send a message out of registered memory (`fmpl_isend`). If its receive is posted, the
-    /// message is put there in this call; otherwise it is offered, and the receiver fetches it from where
-    /// it is, without another call of this member. It never waits in the spool. Until the send is complete
-    /// the memory must stay registered and must not be written.
+    /// Begins to send a message from registered memory (`fmpl_isend`). If its receive is posted,
+    /// this call puts the message into the receive buffer; otherwise it is offered, and the
+    /// receiver fetches it from the source memory, without another call of this member. It is never
+    /// spooled. Until the send is complete the memory must stay registered and must not be written.
     ///
     /// # Errors
-    /// As [`Communicator::send`], but for [`FmplError::TooLong`], which [`Sending::wait`] returns.
+    /// As [`Communicator::send`], except for [`FmplError::TooLong`], which [`Sending::wait`]
+    /// returns.
     pub async fn isend<T: Pod>(&self, source: &LocalSpan<T>, to: usize, index: usize) -> Result<Sending<'_>> {
         let span = source.as_bytes()?;
         self.fabric.charge(cost::INIT).await;
@@ -50,7 +51,7 @@ impl Communicator {
 }
 
 /// A message that is being sent (`fmpl_isend_wait` is [`Sending::wait`]). If it is dropped, the
-/// message is sent all the same, and the index is free again afterwards.
+/// message is still sent, and the index is free again afterwards.
 #[must_use = "the memory may be written again only when the send is over"]
 pub struct Sending<'a> {
     comm: &'a Communicator,
@@ -65,7 +66,7 @@ impl fmt::Debug for Sending<'_> {
 }
 
 impl Sending<'_> {
-    /// Waits until the message has left: its memory may be written again.
+    /// Waits until the message has been sent: its memory may then be modified again.
     ///
     /// # Errors
     /// [`FmplError::TooLong`], [`FmplError::Fabric`].

@@ -2,7 +2,8 @@
 
 use rdma_fabric::{LocalSpan, Pod};
 
-/// The bytes of a message to be sent, wherever they are. Its methods must not use the communicator.
+/// The bytes of a message to be sent, in memory of any kind. Its methods must not use the
+/// communicator.
 pub trait Source: Send {
     /// Returns the length of the message in bytes.
     fn bytes(&self) -> usize;
@@ -10,15 +11,15 @@ pub trait Source: Send {
     /// Returns bytes of the message from byte `at` on: at least one, at most `most`.
     fn chunk(&mut self, at: usize, most: usize) -> &[u8];
 
-    /// Returns the message, if it is in own memory of the fabric, in one piece.
+    /// Returns the message, if it is contiguous in fabric memory of this rank.
     fn span(&self) -> Option<&LocalSpan<u8>> {
         None
     }
 }
 
-/// Where the bytes of a message go that is received. Its methods must not use the communicator.
+/// The destination of the bytes of a received message. Its methods must not use the communicator.
 pub trait Sink: Send {
-    /// Returns how many bytes there is room for.
+    /// Returns the number of bytes for which there is room.
     fn bytes(&self) -> usize;
 
     /// Returns memory for the message's bytes from byte `at` on: for at least one, at most `most`.
@@ -30,7 +31,8 @@ pub trait Sink: Send {
         let _ = (at, len);
     }
 
-    /// Returns memory of the fabric that the message goes to as a whole; then nothing else is called.
+    /// Returns the fabric memory for the whole message, if there is such memory; in that case no
+    /// other method is called.
     fn span(&self) -> Option<&LocalSpan<u8>> {
         None
     }

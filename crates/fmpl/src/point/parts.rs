@@ -1,4 +1,5 @@
-//! Messages that are neither in one piece of the program's memory nor in the fabric's.
+//! Messages in memory of any layout: neither a contiguous slice nor a span of fabric memory is
+//! required.
 
 use super::{
     InParts, Received, Receiving, Sink, Source,
@@ -17,7 +18,7 @@ use rdma_fabric::{
 };
 
 impl Communicator {
-    /// Sends a message as [`Communicator::send`] does, out of any memory.
+    /// Sends a message as [`Communicator::send`] does, from any memory.
     ///
     /// # Errors
     /// As [`Communicator::send`].
@@ -35,8 +36,8 @@ impl Communicator {
     /// transferred through two [registered buffers](crate::Options::window), unless the sink is a
     /// [span](Sink::span).
     ///
-    /// If the future is dropped, the message is received all the same and lost, once another
-    /// message is received with this index.
+    /// If the future is dropped, the message is still received, but lost, once another message is
+    /// received with this index.
     ///
     /// # Errors
     /// As [`Communicator::recv`]; [`FmplError::Cut`].
@@ -57,7 +58,7 @@ impl Communicator {
         index < self.layout.indices() && self.send_now(bytes, to, index).is_some()
     }
 
-    /// Sends a message out of registered memory as [`Communicator::send_at_once`] does.
+    /// Sends a message from registered memory as [`Communicator::send_at_once`] does.
     pub fn send_span_at_once(&self, span: &LocalSpan<u8>, to: usize, index: usize) -> bool {
         index < self.layout.indices() && self.send_now(span, to, index).is_some()
     }
@@ -130,8 +131,8 @@ pub enum AtOnce<'a> {
     NotBegun,
 }
 
-/// A receive into any memory that is posted. If it is dropped, its message is received all the same
-/// and lost.
+/// A receive into any memory that is posted. If it is dropped, its message is still received, but
+/// lost.
 #[must_use = "the message is there only when the receive is over"]
 pub struct ReceivingInto<'a>(Begun<'a>);
 

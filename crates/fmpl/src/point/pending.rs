@@ -2,7 +2,7 @@
 //!
 //! A send has two stages. While it is *posting*, its message, or the offer of it, has not been
 //! posted yet; the call that sends waits for that stage, which depends on no other member. From
-//! then on the receiver gets the message without this member, and only the outcome of the
+//! then on the receiver obtains the message without this member, and only the outcome of the
 //! operations is pending.
 
 use super::deliver::{Body, Message, post};
@@ -18,7 +18,7 @@ use core::{
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteWord, provider::Boxed};
 
-/// The word of a receiver that does not name its senders, and a value that it never had before.
+/// The word of a receiver from any sender, and a value that it has never had before.
 pub(crate) struct Bell {
     pub(crate) word: RemoteWord<u64>,
     pub(crate) value: u64,
@@ -57,7 +57,7 @@ enum Stage {
 }
 
 impl Pending {
-    /// Sends a message out of registered memory to the receive that has this header.
+    /// Sends a message from registered memory to the receive that has this header.
     pub(crate) fn direct(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, header: Record) -> Self {
         let posting = Box::pin(async move {
             let lane = Lane::new(&fabric, &ends, id.lane);
@@ -73,7 +73,7 @@ impl Pending {
         Pending { id, spooled: false, node: None, stage: Stage::Posting(posting) }
     }
 
-    /// Offers a message in registered memory, and waits until it is taken from there.
+    /// Offers a message in registered memory, and waits until it has been fetched.
     pub(crate) fn offered(
         fabric: Fabric,
         ends: Ends,
@@ -164,7 +164,8 @@ async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Res
                 posted.start = lane.post_queue_start(start).await?;
             }
             if !in_order {
-                // The number before must not overtake this one, nor may this one overtake the start.
+                // The previous number must not overtake this one, nor may this one overtake the
+                // start address.
                 fabric.flush(lane.peer()).await?;
             }
             posted.queued = lane.post_queued(queued).await?;

@@ -28,7 +28,7 @@ impl Communicator {
     ///
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
-    /// [`FmplError::TooManyPeers`], and nothing is posted; [`FmplError::Fabric`].
+    /// [`FmplError::TooManyPeers`], with nothing posted; [`FmplError::Fabric`].
     #[inline(always)]
     pub fn irecv<'a: 'b, 'b, T: Pod>(
         &'a self,
@@ -65,8 +65,8 @@ impl Communicator {
     /// already arrived, or the message is in its queue.
     pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
         let lane = Lane::new(&self.fabric, ends, id.lane);
-        // Now and then a header is posted even though none is needed, so that the number of the last
-        // one is never mistaken for a later one's.
+        // Occasionally a header is posted although none is needed, so that the number of the last
+        // header is never mistaken for that of a later one.
         let waits = self.with(|state| Ok::<_, FmplError>(state.lane(id).reading.may_hold(n, lane.queued()?)))??;
         if !waits && lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
             if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
@@ -106,9 +106,9 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
     Record::of_span(Kind::Posted, into)
 }
 
-/// A receive that is posted (`fmpl_irecv_wait` is [`Receiving::wait`]). If it is dropped, its message
-/// is received all the same and lost, and the memory may be written until the index is received from
-/// again.
+/// A receive that is posted (`fmpl_irecv_wait` is [`Receiving::wait`]). If it is dropped, its
+/// message is still received, but lost, and the memory may be written until another receive with
+/// this index completes.
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,

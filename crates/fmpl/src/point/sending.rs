@@ -20,13 +20,14 @@ use rdma_fabric::{
 };
 
 impl Communicator {
-    /// Sends a message (`fmpl_send`). Completes when `source` may be used again: when its receive
-    /// was posted and it has left, or, with a spool, at the latest after the time-out. If the
-    /// future is dropped before it completes, the message is sent whole or not at all.
+    /// Sends a message (`fmpl_send`). Completes when `source` may be reused: once its receive has
+    /// been posted and the message has been sent, or, with a spool, at the latest after the
+    /// time-out. If the future is dropped before it completes, the message is sent completely or
+    /// not at all.
     ///
     /// # Errors
     /// [`FmplError::NoSuchMember`], [`FmplError::NoSuchIndex`], [`FmplError::IndexInUse`],
-    /// [`FmplError::TooManyPeers`], and nothing is sent; [`FmplError::TooLong`];
+    /// [`FmplError::TooManyPeers`], with nothing sent; [`FmplError::TooLong`];
     /// [`FmplError::Fabric`].
     #[inline(always)]
     pub fn send<'a, T: Pod>(
@@ -76,8 +77,8 @@ impl Communicator {
         }
     }
 
-    /// Returns the number of messages that wait for a peer outside the spool because it has posted
-    /// as many receives of any index.
+    /// Returns the number of messages that wait outside the spool for receives of any index that
+    /// the peer has posted.
     fn beside(&self, peer: usize) -> Result<u64> {
         self.with(|state| {
             state.sweep_if_due(&self.fabric)?;
@@ -85,8 +86,8 @@ impl Communicator {
         })?
     }
 
-    /// Puts a message into the buffer in which its receiver expects it: whole, or in parts if the
-    /// receiver takes it in parts.
+    /// Puts a message into its receive buffer: as a whole, or in parts if the receiver takes it in
+    /// parts.
     async fn send_into(
         &self,
         unsent: &mut Unsent<'_>,
@@ -126,7 +127,7 @@ impl Communicator {
         }
     }
 
-    /// Spools a message; until there is room, a receive may still come.
+    /// Spools a message; until there is room, its receive may still be posted.
     async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, source: &mut dyn Source) -> Result<()> {
         let id = unsent.id;
         let lane = Lane::new(&self.fabric, ends, id.lane);
@@ -163,10 +164,11 @@ impl Communicator {
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
-        // No two members, and no two messages of one, give the same value.
+        // The value is unique among all members and all messages of a member.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
         let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
-        // A message longer than the spool waits outside it, as one that is sent without a spool.
+        // A message longer than the spool waits outside it, like a message that is sent without a
+        // spool.
         let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
             state.sweep_if_due(&self.fabric)?;

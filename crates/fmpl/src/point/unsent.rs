@@ -18,7 +18,7 @@ pub(super) struct Unsent<'a> {
 pub(super) enum At {
     /// Only at its sender.
     Nowhere,
-    /// On its way to the receiver as message `n` of the lane, even if the future is dropped, except
+    /// In transit to the receiver as message `n` of the lane, even if the future is dropped, except
     /// for `after` bytes that are to follow.
     Receiver { n: u64, after: usize },
     /// All parts before message `n` of the lane have been sent; `rest` bytes are to follow.

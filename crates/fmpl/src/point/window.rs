@@ -1,8 +1,8 @@
 //! Receives into any memory: long messages are transferred through a window, part by part.
 //!
-//! A window has two buffers in the receiver's registered memory. While the receiver empties one, the
-//! sender fills the other. Each part is a message of its own in the lane, so a part's header is the
-//! permission to send it.
+//! A window has two buffers in the receiver's registered memory. While the receiver empties one,
+//! the sender fills the other. Each part is a separate message in the lane, so a part's header is
+//! the permission to send it.
 
 use super::{Received, Sink};
 use crate::{
@@ -58,7 +58,7 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// Returns the one that [`Windows::pop`] would return.
+    /// Returns the window that [`Windows::pop`] would return.
     #[inline(always)]
     pub(super) fn last(&self) -> Option<&Window> {
         self.idle.last()
@@ -90,7 +90,8 @@ impl Windows {
 }
 
 impl Communicator {
-    /// Takes over a window of another communicator of the rank, if this one has none and may get one.
+    /// Takes over a window of another communicator of the rank, if this one has none and may have
+    /// one.
     #[cold]
     pub(super) fn took_over_window(&self) -> bool {
         let lacks = self.with(|state| state.windows.last().is_none() && !state.keeps_buffers);
@@ -136,8 +137,8 @@ impl Communicator {
     }
 }
 
-/// A receive through a window that has not completed. If it is dropped, the lane keeps the window
-/// until its message has arrived.
+/// A receive through a window that has not completed. If the future is dropped, the lane keeps the
+/// window until the message has arrived.
 pub(crate) struct InParts<'a> {
     comm: &'a Communicator,
     id: LaneId,
@@ -163,7 +164,7 @@ impl<'a> InParts<'a> {
         InParts { comm, id, posted, window: Some(window) }
     }
 
-    /// Receives a message, or its rest if there is no sink, which is lost.
+    /// Receives a message, or, if there is no sink, its rest, which is discarded.
     pub(crate) async fn received(mut self, mut sink: Option<&mut dyn Sink>) -> Result<Received> {
         let (comm, id) = (self.comm, self.id);
         let (ends, from, n) = comm.with(|state| {
@@ -172,8 +173,8 @@ impl<'a> InParts<'a> {
         })?;
         let mut progress = Progress { ends, from, n, at: 0, bytes: None };
         let room = sink.as_ref().map_or(0, |sink| sink.bytes());
-        // The header of a receive that was dropped may have been posted already. Then the one that comes
-        // after it must not be overtaken by this one.
+        // The header of a dropped receive may already have been posted, and this one must not
+        // overtake it.
         let posted_once = sink.is_some();
         if !self.posted {
             self.post(&progress).await?;

@@ -1,10 +1,10 @@
-//! Idle buffers of a communicator, which another one of the rank can take over.
+//! Idle buffers of a communicator, which another communicator of the rank can take over.
 
 use super::memory::Piece;
 use crate::{Communicator, Result, collective::Work, point::Window, state::State};
 use rdma_fabric::Fabric;
 
-/// Buffers that no message, receive or reduction uses.
+/// Buffers that are not in use by a message, receive or reduction.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     windows: Vec<Window>,
@@ -53,7 +53,7 @@ impl State {
 
 impl Communicator {
     /// Counts this communicator among those of the rank that keep buffers, before it allocates any;
-    /// it may take over those of another one. The caller has no turn.
+    /// it may take over those of another one. The caller must not hold a turn.
     pub(crate) fn keep_buffers(&self) -> Result<()> {
         if self.with(|state| std::mem::replace(&mut state.keeps_buffers, true))? {
             return Ok(());

@@ -5,7 +5,7 @@ use core::ops::Range;
 use rdma_fabric::{Fabric, LocalSpan, Region};
 
 /// Memory in which messages wait: one permanent piece, and more pieces if the spool may grow or a
-/// message must be kept.
+/// message must be stored.
 #[derive(Debug)]
 pub(super) struct Memory {
     /// `None` for a piece that was given back to the fabric.
@@ -32,11 +32,11 @@ pub(super) struct Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Kept as long as the spool.
+    /// Exists as long as the spool.
     First,
-    /// Kept until the spool is trimmed.
+    /// Exists until the spool is trimmed.
     Grown,
-    /// Kept for one message, whose receiver was already waiting when there was no room for it.
+    /// Holds a single message, whose receiver was already waiting when there was no room for it.
     Single,
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Otherwise {
     Nowhere,
     /// Into memory of its own.
     Alone,
-    /// Into memory by which the spool grows.
+    /// Grow the spool by new memory.
     Grow,
 }
 
@@ -69,7 +69,7 @@ impl Memory {
         Ok(self.put(Piece { _region: region, span, free: Vec::from([all]), kind }))
     }
 
-    /// Adds a piece; returns its place.
+    /// Adds a piece; returns its index.
     fn put(&mut self, piece: Piece) -> usize {
         let gone = self.pieces.iter().position(Option::is_none);
         let at = gone.unwrap_or(self.pieces.len());
@@ -104,7 +104,7 @@ impl Memory {
         }
     }
 
-    /// Returns memory of its own for `bytes` bytes, by which it grows if need be.
+    /// Reserves `bytes` bytes, growing if necessary.
     pub(super) fn reserve(&mut self, fabric: &Fabric, bytes: usize) -> Result<(Room, LocalSpan<u8>)> {
         let Some(room) = self.room(fabric, room_of(bytes), Otherwise::Grow)? else {
             unreachable!("room in a piece that was made for it")
@@ -132,7 +132,7 @@ impl Memory {
             Otherwise::Alone => self.add(fabric, bytes, Kind::Single)?,
             Otherwise::Grow => {
                 let all: usize = self.pieces.iter().flatten().map(|piece| piece.span.len()).sum();
-                // If less is left, there may still be enough for `bytes` bytes.
+                // If less memory is left, it may still be enough for `bytes` bytes.
                 let more = self.add(fabric, bytes.max(self.growth).max(all / 2).next_multiple_of(ALIGN), Kind::Grown);
                 more.or_else(|_| self.add(fabric, bytes, Kind::Grown))?
             }
@@ -141,7 +141,7 @@ impl Memory {
         Ok(range.map(|range| Room { piece: added, range }))
     }
 
-    /// Returns whether a message waits in memory of its own.
+    /// Returns whether a message waits in a separate piece of memory.
     pub(super) fn is_single(&self, room: &Room) -> bool {
         self.pieces[room.piece].as_ref().is_some_and(|piece| piece.kind == Kind::Single)
     }
@@ -169,18 +169,18 @@ impl Memory {
         }
     }
 
-    /// Returns whether there are pieces that were added.
+    /// Returns whether any pieces were added.
     pub(super) fn has_grown(&self) -> bool {
         self.pieces.iter().flatten().any(|piece| piece.kind != Kind::First)
     }
 }
 
-/// Returns how many bytes a message takes.
+/// Returns the number of bytes that a message occupies.
 fn room_of(bytes: usize) -> usize {
     bytes.max(1).next_multiple_of(ALIGN)
 }
 
-/// Copies a message into own memory.
+/// Copies a message into local fabric memory.
 fn copy(fabric: &Fabric, source: &mut dyn Source, to: &LocalSpan<u8>) -> Result<()> {
     let (mut at, all) = (0, to.len());
     if let Some(from) = source.span() {

@@ -57,7 +57,7 @@ struct Held {
     node: Option<Room>,
 }
 
-/// A spool grows by at least this many bytes, and the memory of queues.
+/// A spool grows by at least this number of bytes, and so does the memory of queues.
 const GROWTH: usize = 256 << 10;
 const NODES: usize = 4 << 10;
 
@@ -72,7 +72,7 @@ impl Spool {
         self.grows() || self.memory.may_hold(bytes)
     }
 
-    /// Returns the number of messages that wait, and of their bytes.
+    /// Returns the number of waiting messages, and the number of their bytes.
     fn load(&self) -> (usize, usize) {
         (self.held.len(), self.held.iter().map(|held| held.bytes).fold(0, usize::saturating_add))
     }
@@ -82,7 +82,7 @@ impl Spool {
     }
 }
 
-/// Returns the error of the fabric that says that memory or regions have run out, if this is one.
+/// Returns the fabric error if it says that memory or regions have run out.
 pub(crate) fn no_memory(error: &FmplError) -> Option<&FabricError> {
     match error {
         FmplError::Fabric(cause) if is_no_room(cause) => Some(cause),
@@ -95,8 +95,9 @@ fn is_no_room(error: &FabricError) -> bool {
     matches!(error, OutOfMemory(_) | OutOfMachineMemory(_) | TooManyRegions { .. })
 }
 
-/// Returns whether a message is longer than a quarter of the memory that there is: whether such a message
-/// is spooled may depend on few others, so its send waits for its receive if it is not.
+/// Returns whether a message is longer than a quarter of the available memory. A few other messages
+/// can prevent such a message from being spooled, so its send then waits for its receive instead of
+/// failing.
 fn is_long(bytes: usize, no_memory: &FabricError) -> bool {
     match no_memory {
         FabricError::OutOfMemory(error) => bytes > error.segment / 4,
@@ -106,7 +107,8 @@ fn is_long(bytes: usize, no_memory: &FabricError) -> bool {
 }
 
 impl State {
-    /// Returns how many messages wait in memory of their own for receives of any index.
+    /// Returns the number of messages that wait in separate pieces of memory for receives of any
+    /// index.
     pub(crate) fn beside(&self, peer: usize) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
         let is_named = |id: LaneId| id.peer == peer && id.lane < self.indices;
@@ -114,8 +116,8 @@ impl State {
     }
 
     /// Spools message `n`, whose send then completes; `None` if there is no room, counting as free
-    /// the messages received at the last [sweep](State::sweep). If there is a bell of the receiver,
-    /// it is changed when the message is offered.
+    /// the messages received at the last [sweep](State::sweep). If the receiver has a bell, it is
+    /// changed when the message is offered.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
@@ -148,8 +150,8 @@ impl State {
         Ok(Some(()))
     }
 
-    /// Discards the spooled messages of a lane, because one could not be announced, and reports
-    /// that.
+    /// Discards the spooled messages of a lane because one of them could not be announced, and
+    /// reports the error.
     pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
         if !self.lost.contains(self.peers[id.peer].member) {
             self.spool.refused = Some(error.clone());
@@ -168,7 +170,7 @@ impl State {
         self.lane(id).failed = Some(error);
     }
 
-    /// Returns how many messages of a lane the peer has taken, as far as that is known.
+    /// Returns the number of messages of a lane that the peer is known to have taken.
     fn taken(&self, fabric: &Fabric, peer: usize, lane: usize) -> Result<u64> {
         let peer = &self.peers[peer];
         let Taken { messages, .. } = Lane::new(fabric, &peer.ends, lane).taken()?;
@@ -236,7 +238,8 @@ impl Communicator {
         })?
     }
 
-    /// Waits a while if message `n` is too far ahead of what its receiver has fetched.
+    /// Waits for a limited time if message `n` is too far ahead of those that its receiver has
+    /// fetched.
     pub(crate) async fn not_too_far(&self, lane: Lane<'_>, id: LaneId, n: u64) -> Result<()> {
         if let Some(patience) = self.with(|state| state.patience(&self.fabric, id, n))?? {
             let fetched = self.progressing(lane.until_taken(n + 1 - OFFERS));
@@ -252,10 +255,10 @@ impl Communicator {
     }
 
     /// Checks the spool (`fmpl_sendbuf_check`): frees the space of received messages. No message
-    /// waits for this.
+    /// depends on this call.
     ///
     /// # Errors
-    /// [`FmplError::TooLong`] if a receiver refused a message since the last look;
+    /// [`FmplError::TooLong`] if a receiver has refused a message since the last check;
     /// [`FmplError::Fabric`] if one could not be announced, as its receiver was lost.
     pub async fn check_spool(&self) -> Result<Spooled> {
         self.once().await;
@@ -271,8 +274,8 @@ impl Communicator {
         })?
     }
 
-    /// Gives back the memory by which the spool [has grown](crate::Options::growing) and that holds
-    /// nothing now.
+    /// Returns the memory by which the spool [has grown](crate::Options::growing) and that is now
+    /// empty.
     ///
     /// # Errors
     /// [`FmplError::OtherThread`]; [`FmplError::Fabric`].
@@ -326,7 +329,7 @@ impl Communicator {
         race_all(firsts.iter().map(|(ends, lane, n)| Lane::new(&self.fabric, ends, *lane).until_taken(n + 1))).await
     }
 
-    /// Waits until all sends have completed and all spooled messages are received.
+    /// Waits until all sends have completed and all spooled messages have been received.
     ///
     /// # Errors
     /// As [`Communicator::check_spool`].

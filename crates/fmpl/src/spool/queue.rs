@@ -1,4 +1,4 @@
-//! The queue of a lane: any number of messages that wait where their receiver finds them.
+//! The queue of a lane: any number of waiting messages that the receiver can find by itself.
 //!
 //! The receiver's memory has room for two offers of a lane. Further messages are listed in the
 //! sender's memory, so that no message waits for another call of its sender.
@@ -14,16 +14,16 @@ use rdma_fabric::{Fabric, LocalSpan, RemoteAddr};
 /// The sender's end of a queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    /// The number of messages that were ever put into it.
+    /// The number of messages ever added to it.
     queued: u64,
-    /// The node of the next one.
+    /// The node of the next message.
     next: (Room, LocalSpan<u8>),
 }
 
-/// The place of a message's announcement.
+/// Where a message is announced.
 #[derive(Debug)]
 pub(crate) enum Announced {
-    /// In its flag's place at the receiver.
+    /// In its flag at the receiver.
     AtReceiver,
     /// In the sender's queue, which then holds this many messages. If it is the first one, the receiver
     /// does not know yet where the queue begins.
@@ -54,22 +54,22 @@ impl Reading {
         }
     }
 
-    /// Returns whether message `n` was sent and waits, given how many the peer has queued: in the queue
-    /// are only messages that come later or this one.
+    /// Returns whether message `n` has been sent and waits, given the number of messages that the
+    /// peer has queued: the queue contains only this message and later ones.
     pub(crate) fn may_hold(&self, n: u64, queued: u64) -> bool {
         self.record(n).is_some() || self.head.is_none() && queued > self.taken
     }
 
-    /// Returns how many messages the peer must have queued before a further look is of use; `None` if the
-    /// next one is known, and comes later than the message that is waited for.
+    /// Returns the number of messages that the peer must have queued before another check can
+    /// succeed; `None` if the next queued message is known to be later than the awaited one.
     pub(crate) fn known(&self) -> Option<u64> {
         self.head.is_none().then_some(self.taken)
     }
 }
 
 impl State {
-    /// Finds the place where message `n` is announced, and puts it into the lane's queue unless its flag
-    /// has room; returns the node, which is kept until the message is taken.
+    /// Determines where message `n` is announced, and adds it to the lane's queue unless its flag
+    /// is free; returns the node, which is kept until the message is taken.
     pub(crate) fn place(
         &mut self,
         fabric: &Fabric,
@@ -157,7 +157,7 @@ impl Communicator {
         self.fabric.get_slice(&self.fabric.remote_span::<u64>(at, NODE / 8)?, &mut words).await?;
         self.with(|state| {
             let reading = &mut state.lane(id).reading;
-            // Another receive of this member may have been here meanwhile.
+            // Another receive of this member may have read it in the meantime.
             if reading.known() == Some(taken) {
                 reading.head = Some(Node::of_words(words, lane.peer()));
             }

@@ -1,5 +1,5 @@
-//! The communicators of a rank, which share its memory: their spools take turns with it, and few of
-//! them keep idle buffers.
+//! The communicators of a rank, which share its memory: idle memory of one can be used by the
+//! others, and only some of them keep idle buffers.
 
 use super::Idle;
 use crate::state::State;
@@ -13,12 +13,13 @@ use std::{
 type Known = TurnCell<State>;
 
 /// The number of communicators of a rank that keep idle buffers. Another one that needs buffers
-/// takes over those of the communicator that has kept its own for the longest time. So a rank may
-/// use thousands of communicators without as many buffers; a program that alternates between fewer
-/// than these never moves any.
+/// takes over those of the communicator that has kept its buffers for the longest time. So a rank
+/// may use thousands of communicators without as many buffers, and a program that alternates
+/// between at most this many communicators never moves any buffers.
 const KEEPERS: usize = 64;
 
-/// How many keepers a communicator asks for buffers, as messages may still wait in some.
+/// The number of keepers that a communicator asks for buffers, because messages may still wait in
+/// the buffers of some.
 const ASKED: usize = 2;
 
 #[derive(Clone, Debug, Default)]
@@ -32,16 +33,17 @@ struct Family {
 
 #[derive(Debug, Default)]
 struct Keepers {
-    /// The communicators that keep buffers, the longest first, and perhaps some that are gone.
+    /// The communicators that keep buffers, oldest first; some of them may already have been
+    /// dropped.
     states: VecDeque<Weak<Known>>,
-    /// How many were added since those that are gone were taken out.
+    /// The number added since dropped ones were last removed.
     added: usize,
 }
 
 #[derive(Debug, Default)]
 struct All {
     states: Vec<Weak<Known>>,
-    /// How many there may be before those that are gone are taken out.
+    /// The number at which dropped ones are removed.
     due: usize,
 }
 
@@ -59,8 +61,8 @@ impl Siblings {
         all.states.push(Arc::downgrade(state));
     }
 
-    /// Gives idle memory back, after freeing the space of received messages. The caller has no
-    /// turn.
+    /// Returns idle memory, after freeing the space of received messages. The caller must not hold
+    /// a turn.
     pub(crate) fn trim(&self, fabric: &Fabric) {
         // No lock is held during a turn.
         let all: Vec<_> = locked(&self.0.all).states.iter().filter_map(Weak::upgrade).collect();
@@ -71,8 +73,8 @@ impl Siblings {
         }
     }
 
-    /// Counts a communicator among the keepers. If there are too many, returns what one of the others had.
-    /// The caller has no turn.
+    /// Counts a communicator among the keepers. If there are too many, returns the buffers of
+    /// another one. The caller must not hold a turn.
     pub(super) fn keep(&self, fabric: &Fabric, state: &Arc<Known>) -> Idle {
         let asked: Vec<_> = {
             let Keepers { states, added } = &mut *locked(&self.0.keepers);

@@ -1,4 +1,4 @@
-//! Receives that leave the index, or the sender, open.
+//! Receives of any index, or from any sender.
 
 use crate::bed::{everywhere, pattern, read};
 use fmpl::{Fmpl, FmplError, Options};
@@ -43,7 +43,7 @@ fn receives_of_any_index_are_served_in_order() {
         if world.me() == 0 {
             for n in 0..2u64 {
                 world.send(&[n], 1, 2 + n as usize).await?;
-                // Messages of different indices may overtake each other on their way.
+                // Messages with different indices may overtake each other in transit.
                 world.fabric().sleep(Duration::from_micros(20)).await;
             }
             world.isend(&mine, 1, 4).await?.wait().await?;

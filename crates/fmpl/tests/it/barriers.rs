@@ -1,4 +1,4 @@
-//! The barrier, and how many messages and stages it takes.
+//! The barrier, and the number of its messages and stages.
 
 use crate::bed::{everywhere, read, software};
 use fmpl::{Fmpl, Op};
@@ -36,7 +36,7 @@ fn nobody_leaves_a_barrier_before_all_have_come() {
     }
 }
 
-/// The numbers of messages in the areas have 16 bits.
+/// Message numbers in the areas have 16 bits and wrap around.
 #[test]
 fn seventy_thousand_barriers() {
     Job::new(&Platform::fx100(), 2)
@@ -83,7 +83,7 @@ fn barrier(members: usize) -> (u64, u64) {
     ((with - without) / 100, took)
 }
 
-/// The depth of the tree is ⌊log2 p⌋; what several flags of one member add is less than a stage.
+/// The depth of the tree is ⌊log2 p⌋; several flags of one member add less than a stage.
 #[test]
 fn a_barrier_has_one_stage_fewer_unless_the_number_is_a_power_of_two() {
     let stage = barrier(2).1 / 2;

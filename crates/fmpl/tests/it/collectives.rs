@@ -8,7 +8,7 @@ use tofu2_sim::virt::{Job, Platform};
 
 const SIZES: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16];
 
-/// Returns the elements that member `me` gives.
+/// Returns the elements that member `me` contributes.
 fn given(me: usize, elements: usize) -> impl Iterator<Item = f64> {
     (0..elements).map(move |n| {
         (1.0 + (me * 7919 + n * 104_729) as f64 % 1000.0) / 3.0 * if (me + n).is_multiple_of(3) { -1.0 } else { 1.0 }
@@ -154,7 +154,7 @@ fn all_types_and_operations() {
     });
 }
 
-/// An affine map x → a·x + b: composing is associative, and the order matters.
+/// Affine maps x → a·x + b: composition is associative but not commutative.
 #[test]
 fn functions_see_members_in_order() {
     for members in [1, 2, 5, 8, 9, 13] {

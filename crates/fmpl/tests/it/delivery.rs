@@ -1,4 +1,4 @@
-//! Small jobs under every order of delivery or random ones, and mistakes that must be found;
+//! Small jobs under every order of delivery or random ones, and mutants that must be detected;
 //! `cargo xtask explore --only fmpl` explores the larger ones.
 
 use checks::{

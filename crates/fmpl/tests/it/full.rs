@@ -26,7 +26,7 @@ async fn expect(world: &Communicator, n: usize, bytes: usize, index: usize) -> P
     Ok(())
 }
 
-/// Longer than all memory, and longer than what others leave of it.
+/// Longer than all memory, and longer than what other messages leave of it.
 #[test]
 fn whether_a_long_message_passes_does_not_depend_on_which_end_is_first() {
     for late in [0, 1] {

@@ -1,4 +1,4 @@
-//! Collectives by hardware: they do what those by software do, and give way to them.
+//! Collectives in hardware: they have the same results as those in software, and fall back to them.
 
 use crate::bed::{everywhere, pattern, read};
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, FmplError, Op, Options, Rule, Scalar, Table};
@@ -30,7 +30,7 @@ async fn broadcasts(comm: &Communicator, sizes: &[usize]) -> ProgramResult<()> {
     let most = sizes.iter().copied().max().unwrap_or(0);
     let whole = comm.buffer::<u8>(most)?;
     for (n, size) in sizes.iter().enumerate() {
-        // Long ones from two roots only.
+        // Long broadcasts are tried from two roots only.
         let step = if *size > 10_000 { comm.len().max(2) - 1 } else { 1 };
         for root in (0..comm.len()).step_by(step) {
             let span = whole.slice(0..*size)?;
@@ -44,8 +44,8 @@ async fn broadcasts(comm: &Communicator, sizes: &[usize]) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Yields the bits of reductions of all kinds and some lengths, which must be the same by whatever
-/// way.
+/// Yields the bits of reductions of all kinds and some lengths, which must be the same for all
+/// algorithms.
 async fn reductions(comm: &Communicator) -> ProgramResult<Vec<u8>> {
     async fn of<T: Scalar>(
         comm: &Communicator,
@@ -115,7 +115,7 @@ fn reductions_give_the_same_bits_by_any_way() {
     }
 }
 
-/// Subsets of the world and the world take turns; the subsets are boxes of the network or not.
+/// The world and subsets of it take turns; some subsets are boxes of the network, others are not.
 #[test]
 fn several_communicators_at_once() {
     for parts in [1, 2, 3] {
@@ -276,7 +276,8 @@ fn lengths_that_differ_by_hardware() {
         let span = world.buffer::<i32>(1000)?;
         let differ =
             |member, bytes, other, other_bytes| Err(FmplError::CountMismatch { member, bytes, other, other_bytes });
-        // By multicast or by the tree, as the root says; the other one would go the other way.
+        // By multicast or by the tree, as announced by the root; the other member's length would
+        // select the other algorithm.
         for (root, one, others) in [(2, 0, 10), (2, 1000, 10), (0, 10, 1000), (1, 100, 10), (5, 700, 900)] {
             for odd in [(root + 1) % 6, root] {
                 let elements = if me == odd { one } else { others };
@@ -389,7 +390,7 @@ fn the_death_of_a_member_ends_a_hardware_collective() {
     }
 }
 
-/// A colour that the program holds is not the communicator's.
+/// A communicator does not use a colour that the program holds.
 #[test]
 fn colours_of_the_program_are_left_alone() {
     sr8000(2, &async |fabric: Fabric| -> ProgramResult<()> {

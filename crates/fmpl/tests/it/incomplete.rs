@@ -12,7 +12,7 @@ fn differ(member: usize, bytes: usize, other: usize, other_bytes: usize) -> fmpl
     Err(FmplError::CountMismatch { member, bytes, other, other_bytes })
 }
 
-/// Checks that the next collectives are not affected.
+/// Checks that later collectives are not affected.
 async fn all_well(world: &Communicator, span: &LocalSpan<i32>) -> fmpl::Result<()> {
     let me = world.me() as i32;
     for root in 0..world.len() {
@@ -94,7 +94,7 @@ fn a_collective_that_is_dropped_ends_all_collectives() {
                     }
                 } else {
                     world.fabric().sleep(Duration::from_micros(500)).await;
-                    // The messages that the leaver sent before may be enough for it.
+                    // The messages that the leaving member had sent may suffice for it to complete.
                     let _ = world.allreduce(&span, Op::Sum).await;
                     world.send(&[1], leaver, 1).await?;
                 }
@@ -191,7 +191,7 @@ fn members_without_room_for_their_neighbours_stop_all() {
         let fmpl = Fmpl::init_with(&fabric, software().peers(2)).await?;
         let world = fmpl.world();
         if world.fabric().caps().atomics == Atomics::None {
-            // Each has room for all then.
+            // Without atomics, each member has an area for every other one.
             return Ok(fmpl.finalize().await?);
         }
         let span = world.buffer::<i32>(5)?;
@@ -215,7 +215,7 @@ fn a_root_that_is_no_member_is_refused_at_once() {
         let refused = Err(FmplError::NoSuchMember { member: 3, members: 3 });
         assert_eq!(world.broadcast(&span, 3).await, refused);
         assert_eq!(world.reduce(&span, Op::Sum, 3).await, refused);
-        // One member's mistake alone, too.
+        // The misuse of a single member as well.
         if world.me() == 1 {
             assert_eq!(world.reduce_with(&span, |_: &mut [i32], _| (), 3).await, refused);
         }
@@ -230,7 +230,7 @@ fn the_loss_of_a_rank_disturbs_no_group_that_it_is_not_in() {
         let mut fmpl = Fmpl::init(&fabric).await?;
         let group = fmpl.create((fabric.rank().index() != 1).then_some(0), 0).await?;
         let Some(group) = group else {
-            // The others have their group.
+            // The other members have their own group.
             let told = fmpl.world().buffer::<u8>(1)?;
             for other in [0, 2, 3, 4] {
                 fmpl.world().recv(&told, other, 0).await?;

@@ -20,7 +20,7 @@ enum Way {
     Into,
     AnyIndex,
     AnySource,
-    /// Sent out of registered memory, all at once, by an index each.
+    /// Sent from registered memory, all at once, each with its own index.
     Begun,
 }
 
@@ -105,7 +105,7 @@ fn receivers_need_no_call_of_a_sender_that_waits_outside() {
     }
 }
 
-/// The sender sleeps for as long as the receivers may take, and makes no call meanwhile.
+/// The sender sleeps for as long as the receivers may take, and makes no call in the meantime.
 #[test]
 fn receivers_need_no_call_of_a_sender_that_sleeps() {
     const LATE: Duration = Duration::from_millis(20);
@@ -136,7 +136,7 @@ fn receivers_need_no_call_of_a_sender_that_sleeps() {
     }
 }
 
-/// Nodes and messages are freed as they are taken, so a queue that is used for long does not grow.
+/// Nodes and messages are freed as they are taken, so a queue does not grow with use.
 #[test]
 fn a_queue_gives_its_memory_back() {
     watch_test();

@@ -1,8 +1,8 @@
-//! Messages under loom: a sender and a receiver, each on a thread, in every interleaving within a
-//! bound on preemptions, memory orders included.
+//! Messages under loom: a sender and a receiver, each on a thread, in every interleaving and under
+//! all memory-ordering effects that loom models, within a bound on preemptions.
 //!
-//! The code is the library's, except for the set-up: members have met, and the receive buffers are
-//! known. Receives go into plain memory, of which loom reports every race.
+//! The code is that of the library, except for the set-up: the members already know each other and
+//! the receive buffers. Receives go into plain memory, of which loom reports every race.
 
 use explore::mutant::{Mutation, mutant};
 use fmpl::{Buffer, Fmpl, Options};

@@ -5,7 +5,7 @@ use fmpl::{Fmpl, FmplError, Options};
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
 
-/// Each of the living sends this many messages.
+/// Each surviving member sends this many messages.
 const MESSAGES: u64 = 20;
 
 fn is_loss_of(error: &FmplError, member: usize) -> bool {
@@ -20,7 +20,7 @@ fn a_receiver_of_any_sender_continues_without_a_lost_member() {
         let buffer = world.buffer::<u64>(1)?;
         match world.me() {
             0 => {}
-            // It has sent something, and something was sent to it. All have begun.
+            // It has sent a message, and a message was sent to it. All members have started.
             1 => {
                 for from in [0, 2, 3] {
                     world.recv(&buffer, from, 0).await?;
@@ -62,7 +62,7 @@ fn a_receiver_of_any_sender_continues_without_a_lost_member() {
         while world.acknowledge_losses()? != [1] {
             fabric.sleep(Duration::from_micros(50)).await;
         }
-        // Those that name it still fail.
+        // Operations that specify the lost member still fail.
         let sent = world.send(&[7u64], 1, 0).await.err();
         assert!(sent.as_ref().is_some_and(|error| is_loss_of(error, 1)), "{sent:?}");
         let received = world.recv(&buffer, 1, 0).await.err();

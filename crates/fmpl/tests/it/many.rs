@@ -13,7 +13,7 @@ use tofu2_sim::{
 /// As many as MPI has.
 const MANY: usize = 4094;
 
-/// Sends to the other member of two, which sends too, before both receive; the message waits.
+/// Both members send to each other before either receives, so the messages wait.
 async fn exchange(comm: &Communicator, n: usize, bytes: usize) -> ProgramResult<()> {
     comm.send_from(&mut &pattern(n, bytes)[..], 1 - comm.me(), n % 2).await?;
     receive(comm, n, bytes).await
@@ -67,7 +67,7 @@ fn thousands_are_alive_and_their_places_are_used_again() {
     });
 }
 
-/// Each would take 384 KiB for its own buffers, so that 600 would not fit.
+/// Each communicator would use 384 KiB for buffers of its own, so 600 would not fit.
 #[test]
 fn buffers_that_hold_nothing_serve_others() {
     const COMMS: usize = 600;
@@ -78,7 +78,7 @@ fn buffers_that_hold_nothing_serve_others() {
         for n in 0..COMMS {
             let comm = created(&mut fmpl).await?;
             exchange(&comm, n, 1000).await?;
-            // Through the window, if the receive is first.
+            // Through the window, if the receive is posted first.
             comm.barrier().await?;
             if comm.me() == 0 {
                 comm.send_from(&mut &pattern(n, 200_000)[..], 1, n % 2).await?;
@@ -87,7 +87,7 @@ fn buffers_that_hold_nothing_serve_others() {
             }
             all.push(comm);
         }
-        // Again, in another order; three messages wait in each of some for a while.
+        // Again, in a different order; in some communicators, three messages wait for some time.
         let mut waiting = VecDeque::new();
         for round in 0..2 * COMMS {
             let n = round * 7 % COMMS;
@@ -128,7 +128,7 @@ fn buffers_in_use_stay_where_they_are() {
             all.push(created(&mut fmpl).await?);
         }
         let mut sinks = vec![vec![0u8; 3000]; COMMS];
-        // All receives are there before a message is sent.
+        // All receives are posted before a message is sent.
         let receives = all.iter().zip(&mut sinks).map(|(comm, sink)| async move {
             let mut sink = &mut sink[..];
             comm.recv_into(&mut sink, 1 - me, 0).await

@@ -89,7 +89,7 @@ async fn pause(fabric: &Fabric, wanted: bool) {
     }
 }
 
-/// Exchanges messages of all lengths, of which either end may be early.
+/// Exchanges messages of all lengths; either side may call first.
 async fn exchange(fabric: &Fabric, options: Options) -> ProgramResult<()> {
     let fmpl = Fmpl::init_with(fabric, options).await?;
     let world = fmpl.world();
@@ -243,7 +243,7 @@ fn a_receive_that_is_dropped_loses_its_message_and_no_other() {
     });
 }
 
-/// A receiver that has the first part of a message gets an error if the others will not arrive.
+/// A receiver that has the first part of a message receives an error if the others will not arrive.
 #[test]
 fn a_send_that_is_dropped_in_the_middle_cuts_its_message() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -263,7 +263,7 @@ fn a_send_that_is_dropped_in_the_middle_cuts_its_message() {
             {
                 let mut sink = &mut *into;
                 let mut received = pin!(world.recv_into(&mut sink, 0, 0));
-                // The header is posted; then this rank does something else.
+                // The header is posted; then the wait is abandoned.
                 let posted = fabric.before(fabric.now() + Duration::from_millis(1), received.as_mut()).await;
                 assert!(posted.is_none());
                 both.barrier().await?;

@@ -2,8 +2,8 @@
 //!
 //! A program is a list of steps, which each rank executes in order. A step's sends need only the
 //! receives of the same step, so a program ends even with little buffering. Which of several
-//! messages a receive of any index or sender takes is left open; but the messages of one sender,
-//! receiver and index arrive in the order sent, once each, with their own bytes.
+//! messages a receive of any index or sender takes is unspecified, but the messages of one sender,
+//! receiver and index arrive in the order sent, exactly once, with the correct bytes.
 
 use crate::bed::{machines, pattern, read};
 use fmpl::{Buffer, Communicator, Fmpl, Op, Options, Received};
@@ -17,7 +17,7 @@ use tofu2_sim::{shm::Threads, virt::Job};
 
 const INDICES: usize = 3;
 const LONGEST: usize = 5_000;
-/// How many receives from one sender are posted at once.
+/// The number of receives from one sender that are posted at once.
 const AT_ONCE: usize = 4;
 
 /// A message from one rank to another.
@@ -31,15 +31,15 @@ struct Message {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Messages of one pair, and how their receives are made, in turn: how many are posted at once,
-    /// which of them take any index (as bits), and whether they are waited for together.
+    /// Messages of one pair, and how they are received: how many receives are posted at once, which
+    /// of them take any index (as bits), and whether they are awaited together.
     Pair {
         from: usize,
         to: usize,
         messages: Vec<Message>,
         receives: Vec<(usize, u8, bool)>,
     },
-    /// Messages to a rank that does not name their senders.
+    /// Messages to a rank that receives from any sender.
     Anyone {
         to: usize,
         index: usize,
@@ -60,7 +60,7 @@ enum Step {
     },
 }
 
-/// What one rank has sent, or received, by its peer and index.
+/// The numbers of messages that one rank has sent or received, by peer and index.
 type Counts = HashMap<(usize, usize), usize>;
 
 fn count(counts: &mut Counts, peer: usize, index: usize) -> usize {
@@ -231,7 +231,8 @@ fn check(
     Ok(())
 }
 
-/// Runs a rank's part; returns how many messages of each sender and index it has received.
+/// Runs a rank's part; returns the number of messages of each sender and index that it has
+/// received.
 async fn run(fabric: Fabric, steps: &[Step], options: Options) -> ProgramResult<Vec<((usize, usize), usize)>> {
     let fmpl = Fmpl::init_with(&fabric, options.indices(INDICES)).await?;
     let world = fmpl.world();

@@ -27,7 +27,7 @@ fn everyone_sends_first() {
     });
 }
 
-/// Without a spool, sends out of registered memory continue while their rank receives.
+/// Without a spool, sends from registered memory continue while their rank receives.
 #[test]
 fn everyone_begins_to_send_first() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -101,7 +101,7 @@ fn a_sender_may_compute_as_long_as_it_likes() {
             let Spooled { received, waiting } = world.check_spool().await?;
             assert!(received >= 4 && waiting == 0, "{received} received, {waiting} waiting");
         } else {
-            // All others are in the spool then.
+            // By then, all others are in the spool.
             world.recv(&buffer, 0, 2).await?;
             assert_eq!(world.recv_any(&buffer, 0).await?.bytes, 1);
             for index in [1, 0] {
@@ -116,8 +116,8 @@ fn a_sender_may_compute_as_long_as_it_likes() {
     });
 }
 
-/// It never fits into the spool, so it waits elsewhere, whichever other messages are sent
-/// meanwhile.
+/// It never fits into the spool, so it waits elsewhere, regardless of the other messages sent in
+/// the meantime.
 #[test]
 fn a_message_for_any_receiver_may_be_longer_than_the_spool() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -144,7 +144,7 @@ fn a_spool_that_is_full_makes_sends_wait() {
         let fmpl = Fmpl::init_with(&fabric, Options::default().spool(4096, Duration::ZERO)).await?;
         let world = fmpl.world();
         let buffer = world.buffer::<u8>(5000)?;
-        // The longest doesn't fit at all, so its receive must come first.
+        // The longest message doesn't fit at all, so its receive must be posted first.
         let sizes = [1000, 3000, 2000, 64, 5000, 4096, 10];
         for (n, bytes) in sizes.into_iter().enumerate() {
             if world.me() == 0 {
@@ -206,13 +206,14 @@ fn sends_to_receives_of_any_index_need_no_spool() {
                 let first = world.irecv_any_index(&buffers[0], 0).await?;
                 let second = world.irecv_any_index(&buffers[1], 0).await?;
                 let at = world.irecv(&buffers[2], 0, 5).await?;
-                // The other messages have a receive each, but these are not awaited yet.
+                // Each of the other messages has a receive, but these are not awaited yet.
                 at.wait().await?;
                 assert_eq!((first.wait().await?.index, second.wait().await?.index), (2, 2));
                 for (buffer, index) in buffers.iter().zip([2, 2, 5]) {
                     assert_eq!(read(world, buffer, 1)?, [10 * n + index]);
                 }
-                // The sender may not have seen this receive before it is dropped: it posts nothing.
+                // The sender may not have seen this receive before it is dropped, because it posts
+                // no header.
                 drop(world.irecv_any_index(&buffers[0], 0).await?);
             }
             world.barrier().await?;

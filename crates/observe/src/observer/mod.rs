@@ -30,7 +30,7 @@ use waits::{Wait, Waits};
 ///
 /// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that
 /// there are no references to memory without a key. An operation costs the same as with memory that
-/// is not mapped, plus two uncontended locks and two readings of the clock.
+/// is not mapped, plus two uncontended locks and two clock reads.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
     fabric.under(Observer::new(fabric.clone(), recorder))

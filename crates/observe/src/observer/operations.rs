@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 /// An operation in flight.
 #[derive(Debug)]
 pub(super) struct Operation {
-    /// Its token in the provider below.
+    /// The operation's token in the provider below.
     token: Token,
     /// The event, without its end; `None` once the end is known and recorded.
     event: Option<Event>,
@@ -84,7 +84,8 @@ impl Observer {
         stands
     }
 
-    /// Removes an operation that is no longer asked about. Returns its token in the provider below.
+    /// Removes an operation whose result is no longer requested. Returns its token in the provider
+    /// below.
     fn operation_ends(&self, token: &Token) -> Option<Token> {
         let Operation { token, event, waiting_since } = self.operations.take(token.0.get())?;
         if let Some(event) = event {

@@ -136,7 +136,7 @@ impl Queue for ObservedQueue {
 
     fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         if slot.is_empty() {
-            // The posting has just found no room, but it is not refused: it waits.
+            // The posting has just found no room; it is not refused but waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
             let target = target_of(posting);
             self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));

@@ -19,7 +19,7 @@ pub(super) struct Wait {
     pub(super) below: Slot,
     /// The event, without its end.
     pub(super) event: Event,
-    /// Whether a poll found it not done.
+    /// Whether a poll found it pending.
     pub(super) blocked: bool,
 }
 
@@ -127,8 +127,8 @@ impl Observer {
         }
     }
 
-    /// Records time that the program spent on its own. In wall-clock time, computing takes its time
-    /// elsewhere.
+    /// Records time that the program spent computing or sleeping. In wall-clock time, computing is
+    /// not a call of the fabric.
     fn spent(&self, wait: &Wait, end_ps: u64) {
         if wait.event.kind == EventKind::Sleep || end_ps.saturating_sub(wait.event.begin_ps) > 1_000_000 {
             self.recorder.lock().happened(Event { end_ps, ..wait.event });

@@ -1,4 +1,4 @@
-//! A provider whose operations take time, and which has no room now and then.
+//! A provider whose operations take time, and which occasionally has no room.
 
 use rdma_fabric::{
     Amo, Fabric, Result, Time, forward,
@@ -31,8 +31,8 @@ pub(crate) struct Late {
 struct Underway {
     /// The number of postings, including those that were refused.
     postings: u64,
-    /// For each operation: the unsuccessful polls so far, the resulting word, and the place that a
-    /// get reads.
+    /// For each operation: the unsuccessful polls so far, the resulting word, and the location that
+    /// a get reads.
     operations: BTreeMap<u64, (u32, u64, Option<Place>)>,
 }
 

@@ -1,5 +1,5 @@
-//! The records of an observed program: operations and waits that end at once, that take time, or
-//! that are given up.
+//! The records of an observed program: operations and waits that complete immediately, take time,
+//! or are abandoned.
 
 mod late;
 mod mixture;
@@ -12,8 +12,8 @@ use rdma_fabric::{
     join::{Either, join, race},
 };
 
-/// A program that is observed on the fabric that a function makes of its fabric, and returns its
-/// record.
+/// A program that is observed on a fabric which a function derives from its own, and that returns
+/// its record.
 struct Recorded<P>(fn(&Fabric) -> Fabric, P);
 
 impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
@@ -26,7 +26,7 @@ impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {
     }
 }
 
-/// Runs one rank, observed on the fabric that `over` makes of its fabric. Returns its record.
+/// Runs one rank, observed on the fabric that `over` derives from its own. Returns its record.
 fn recorded(over: fn(&Fabric) -> Fabric, program: impl AsyncFn(Fabric) -> ProgramResult<()> + Sync) -> RankRecord {
     checks::jobs::threads(1).segment_bytes(1 << 20).run(&Recorded(over, program)).unwrap().remove(0)
 }

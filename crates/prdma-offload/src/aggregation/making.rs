@@ -18,8 +18,8 @@ use crate::{
 };
 use rdma_fabric::{Fabric, Rank};
 
-/// Makes the one request of `builder`, whose ends have `agreed`. Yields `None`, at all members, if
-/// no blocks would travel together, or if there are too few queues and no member asks for
+/// Makes the single request of `builder`, whose ends have `agreed`. Yields `None`, at all members,
+/// if no blocks would travel together, or if there are too few queues and no member requests
 /// [`Form::Cpu`]. Collective.
 pub(crate) async fn make(
     builder: &mut RequestBuilder<'_>,

@@ -125,7 +125,7 @@ const THROUGH: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[2, 3], &
 const GATHERED: NodeGraph = NodeGraph { nodes: &[0, 0, 0, 1], graph: &[&[3], &[3], &[3], &[]] };
 /// Two receivers besides the representative.
 const DEALT: NodeGraph = NodeGraph { nodes: &[0, 1, 1, 1], graph: &[&[1, 2, 3], &[], &[], &[]] };
-/// Both representatives only represent.
+/// Both representatives only forward.
 const STRANGERS: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 1], graph: &[&[], &[3, 3], &[], &[]] };
 /// Two neighbours, represented by one member each; both members contribute to each other's message.
 const CROSSED: NodeGraph = NodeGraph { nodes: &[0, 0, 1, 2], graph: &[&[2, 3], &[2, 3], &[], &[]] };
@@ -169,11 +169,11 @@ fn explore_all(cases: &[(&str, NodeGraph, u8)]) {
     }
 }
 
-/// A change of the command at a place.
+/// A change of the command at a given position.
 type Change = fn(&mut Vec<CommandTemplate>, usize);
 
-/// Returns each way to change the queues by one number: a name, the queue, the command's place in
-/// it, and the change.
+/// Returns all mutants of the queues that differ in one number: a name, the queue, the command's
+/// position in it, and the change.
 fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
     fn credit(command: &mut CommandTemplate, change: impl Fn(u8) -> u8) {
         match command {

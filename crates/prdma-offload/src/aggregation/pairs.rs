@@ -21,7 +21,7 @@ pub(super) struct CrossNodeEdge {
     pub(super) index: u64,
     /// Bytes of the block, at least 1.
     pub(super) bytes: u64,
-    /// Bytes of a cell of the block, as both buffers allow.
+    /// Width in bytes of the cells in which the block can be accessed.
     pub(super) width: u64,
     /// 1 if the member receives along the edge, otherwise 0.
     pub(super) inward: u64,

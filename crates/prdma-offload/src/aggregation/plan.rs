@@ -19,9 +19,9 @@ use rdma_fabric::Rank;
 pub(super) enum Backing {
     /// The blocks of its edges, as without aggregation.
     Edges,
-    /// The memory of a neighbour, by its place, for [data sent there](Plan::out).
+    /// The memory for a neighbour, by its index, for [data sent there](Plan::out).
     Out(usize),
-    /// The memory of a neighbour, by its place, for [data received from there](Plan::inn).
+    /// The memory for a neighbour, by its index, for [data received from there](Plan::inn).
     In(usize),
     /// The program's block of a send slot.
     Send(usize),
@@ -54,7 +54,7 @@ pub(super) type StagingSize = (u64, Width);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) channels: Vec<PlannedChannel>,
-    /// For each neighbour: this member's blocks, or at the representative all of the node's.
+    /// For each neighbour: this member's blocks or, at the representative, all blocks of the node.
     pub(super) out: Vec<Option<StagingSize>>,
     pub(super) inn: Vec<Option<StagingSize>>,
     pub(super) packs: Vec<Packed>,
@@ -142,7 +142,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Plans legs A and B of the message to a neighbour, and returns the memory that they take
+    /// Plans legs A and B of the message to a neighbour, and returns the memory that they need
     /// here.
     fn outgoing(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.out else { return Ok(None) };
@@ -175,7 +175,7 @@ impl Planner<'_> {
         Ok(Some((pair.bytes(), pair.width)))
     }
 
-    /// Plans legs B and C of the message from a neighbour, and returns the memory that they take
+    /// Plans legs B and C of the message from a neighbour, and returns the memory that they need
     /// here.
     fn incoming(&self, plan: &mut Plan, place: usize, neighbour: &Neighbour) -> Result<Option<StagingSize>> {
         let Some(pair) = &neighbour.inn else { return Ok(None) };

@@ -12,11 +12,11 @@ use rdma_fabric::{Fabric, LocalSpan, Pod};
 /// memories.
 const CHUNK: usize = 4096;
 
-/// Copies the bytes of one layout to those of another, which has the same number of bytes.
-/// Allocates nothing where the cells of both have the same width, which is the usual case.
+/// Copies the bytes of one layout to those of another, which has the same number of bytes. Does not
+/// allocate if the cells of both have the same width, which is the usual case.
 ///
 /// # Errors
-/// Those of the fabric; the content of the destination is unspecified then.
+/// Those of the fabric; the content of the destination is then unspecified.
 #[inline(never)]
 pub(crate) fn copy(from: (&Memory, &Layout), to: (&Memory, &Layout)) -> Result<()> {
     let ((source, taken), (sink, given)) = (from, to);

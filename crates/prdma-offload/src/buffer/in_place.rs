@@ -1,22 +1,22 @@
 //! References to local memory: all the `unsafe` of this crate.
 //!
 //! # Safety
-//! References are made from a [`Mapped`], for which the fabric vouches, while a view is entered in
-//! the buffer's table of claims. The safety argument for this crate's part:
+//! References are created from a [`Mapped`], whose mapping the fabric guarantees, while a view is
+//! entered in the buffer's table of claims. The safety argument for this crate's part:
 //!
-//! * The memory is allocated under the pact [`data`], which is made here and nowhere else. The
-//!   handle stays in [`Allocation`] and in the machinery of requests; no user can reach it. Local
-//!   memory is read and written through it only for the program, with the table locked
+//! * The memory is allocated under the pact [`data`], which is created only here. The handle never
+//!   leaves [`Allocation`] and the machinery of requests, so users cannot obtain it. Local memory
+//!   is read and written through it only for the program, with the table locked
 //!   ([`Buffer`](super::Buffer)), and by packing and unpacking, under the claims of the request
 //!   that packs or unpacks.
 //! * A neighbour puts into it only for a *guarded* request ([`crate::init`]): one whose members
 //!   execute PRDMA with their CPUs, with words under the pact [`words`], which no other code can
-//!   write, and that both ends have agreed on by tables under the pact [`tables`], which only their
-//!   members have written. It puts after the READY of an iteration, which leaves after the claim
-//!   was taken, and before its END. The claim, also that of the sent bytes, is released once all
-//!   ENDs have arrived; no put of them is left then. Numbers of iterations are never used twice for
-//!   the same bytes of words, so nothing left over from an earlier request can be taken for a READY
-//!   or an END ([`crate::init`]). Memory of another job, which may have the same key, is refused.
+//!   write, and on which both ends have agreed through tables under the pact [`tables`], which only
+//!   their members have written. It puts after the READY of an iteration, which is sent after the
+//!   claim was taken, and before its END. The claim, also that of the sent bytes, is released once
+//!   all ENDs have arrived; no put of them is left then. Iteration numbers are never used twice for
+//!   the same bytes of words, so a leftover of an earlier request cannot be mistaken for a READY or
+//!   an END ([`crate::init`]). Memory of another job, which may have the same key, is refused.
 //! * If an iteration fails, or a request is dropped before its end, the claim stays forever, and
 //!   the memory is never freed.
 //! * A view and a claim that exclude each other never exist at the same time: [`super::claims`].
@@ -41,8 +41,8 @@ fn words() -> Pact {
 }
 
 /// Returns the pact of the tables of guarded requests, which is like [`words`]. It is a separate
-/// pact because a number may arrive late for words that were freed: it never reaches the bytes of a
-/// table.
+/// pact because a number may arrive late, for words that have been freed: it must never reach the
+/// bytes of a table.
 fn tables() -> Pact {
     // SAFETY: the module's documentation; nothing is lent.
     unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7431]) }

@@ -22,8 +22,8 @@ use std::sync::Arc;
 ///
 /// A program reads and writes it by copying, or through lent [views](Buffer::view). While a request
 /// is active, the bytes that it sends can only be read, and those that it receives cannot be
-/// accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can be accessed, so the inside of
-/// an array can be computed while its border is exchanged.
+/// accessed at all: [`crate::PrdmaError::InUse`]. All other bytes can be accessed, so the interior
+/// of an array can be computed while its boundary is exchanged.
 ///
 /// ```
 /// use prdma_offload::Buffer;
@@ -119,7 +119,7 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// Returns the key with which other ranks access the memory; `None` if it has none, because it
-    /// is lent [in place](Buffer::in_place). A program that gives it away is responsible for writes
+    /// is lent [in place](Buffer::in_place). A program that passes it on is responsible for writes
     /// through it. `rma_lock::Window::over_region` makes a window of the buffer with it.
     pub fn key(&self) -> Option<RegionKey> {
         (!self.memory.is_in_place()).then(|| self.memory.region().key())
@@ -292,7 +292,7 @@ impl Memory {
     }
 
     /// Checks that the memory, if it is lent in place, is lent by `fabric`: in another job, its key
-    /// may be that of other memory.
+    /// may identify different memory.
     ///
     /// # Errors
     /// [`FabricError::NotMapped`].

@@ -50,8 +50,8 @@ pub(super) struct Lent<'b, T: Element> {
     start: usize,
     /// The number of elements of each row.
     run: usize,
-    /// The count of each distance, and the distance between starts in elements. Those after `used`
-    /// are `(1, 0)`.
+    /// For each distance: the count, and the number of elements between consecutive starts. Those
+    /// after `used` are `(1, 0)`.
     dims: [(usize, usize); MOST_DIMS],
     used: usize,
     /// The rows one after the other, where memory isn't lent in place.
@@ -113,12 +113,12 @@ impl<'b, T: Element> Lent<'b, T> {
         all[..dims.len()].copy_from_slice(dims);
         let number = allocation.claims.lend(used, &layout)?;
         let writes = used == Use::Receive;
-        // Without bytes, `start` and distances have no meaning.
+        // If there are no bytes, `start` and the distances have no meaning.
         if layout.bytes() == 0 {
             all.iter_mut().for_each(|(_, distance)| *distance = 0);
         }
         let start = if layout.bytes() == 0 { 0 } else { start };
-        // From here on, the view is removed when it is dropped.
+        // From here on, dropping the view removes its entry.
         let (used, copy) = (dims.len(), Vec::new());
         let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
         if allocation.mapped.is_none() {

@@ -105,7 +105,7 @@ impl CollectiveBuilder<'_> {
         }
         let (members, me) = (self.group.len(), self.group.me());
         let plan = |form| self.operation.plan(form, members, me);
-        // A form that one member has no plan for is ruled out.
+        // A form for which any member has no plan is ruled out.
         let fast = self.group.greatest(plan(Form::Fast).map_or(u64::MAX, |plan| plan.queues.len() as u64)).await?;
         // With more queues than these, the form is the same.
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };

@@ -1,16 +1,16 @@
 //! Persistent collectives of a whole group: barrier, broadcast, allreduce.
 //!
-//! They are requests like any other: made together, then repeatedly started and waited for; after
-//! start, the queues need no CPU. A collective is not as sparse as an exchange with neighbours, so
-//! it must not waste queues. With one queue ([`Form::Mrc`]), every collective goes up a tree and
-//! down again ([`tree`]). With about log2 N ([`Form::Fast`]), a barrier's words and an allreduce's
-//! blocks are disseminated, and in a broadcast a late member delays only its parent and the members
-//! below it ([`fast`]). Without queues, the CPUs execute the same steps in their calls
-//! ([`plan::CpuPlan`]).
+//! They are requests like any others: created collectively, then repeatedly started and waited for;
+//! after start, the queues need no CPU. A collective is not as sparse as an exchange with
+//! neighbours, so it must not waste queues. With one queue ([`Form::Mrc`]), every collective goes
+//! up a tree and down again ([`tree`]). With about log2 N ([`Form::Fast`]), a barrier's words and
+//! an allreduce's blocks are disseminated, and in a broadcast a late member delays only its parent
+//! and the members below it ([`fast`]). Without queues, the CPUs execute the same steps in their
+//! calls ([`plan::CpuPlan`]).
 //!
 //! Queues cannot compute. An allreduce brings all blocks to all members, and each folds them at
 //! wait in the order of members: the result has the same bits at all of them and in every run, also
-//! for floating point. It takes N blocks of memory at each member, so it is for short blocks.
+//! for floating point. It takes N blocks of memory at each member, so it is meant for short blocks.
 //!
 //! # Source
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload,
@@ -40,7 +40,7 @@ use making::{CollectiveBuilder, Operation};
 use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
 use tree::{Load, Tree};
 
-/// The way in which a broadcast travels down.
+/// How a broadcast is forwarded down the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     /// The links along which it travels.
@@ -62,7 +62,7 @@ impl Default for Pipeline {
 /// All members make the same collective calls on it in the same order.
 pub struct Collectives {
     group: Group,
-    /// Where members publish tables to each other.
+    /// The memory through which members publish tables to each other.
     headers: GroupMemory,
 }
 
@@ -179,7 +179,7 @@ impl Collectives {
         let up = len.saturating_mul(size_of::<T>()) as u64;
         let down = up.saturating_mul(members as u64);
         let load = Load { up, down, segments: self.segments(down, 1) };
-        // Does not rely on queues that may be freed later.
+        // Fails immediately if queues are missing, even if some may be freed later.
         let options = &Options { budget: options.budget.min(fabric.queue_limits().free), ..*options };
         let prepare = || {
             let sent = block(send, 0, len, Side::Destination)?;

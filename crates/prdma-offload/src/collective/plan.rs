@@ -57,8 +57,7 @@ pub(super) struct Put {
 }
 
 impl Put {
-    /// Returns this put as it is in an even iteration, where plans are
-    /// [alternating](Plan::alternating).
+    /// Returns this put for an even iteration, if plans are [alternating](Plan::alternating).
     pub(super) fn other(self) -> Put {
         let other =
             |span: Span| Span { from: (span.from.0.other(), span.from.1), at: (span.at.0.other(), span.at.1), ..span };
@@ -73,7 +72,7 @@ pub(super) type Slot = Option<Put>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Queue {
     pub(super) slots: Vec<Slot>,
-    /// The number of slots of the first iteration that need no credit.
+    /// The number of slots of the first iteration that do not need credit.
     pub(super) ahead: u32,
     /// Notices of an iteration.
     pub(super) notices: u32,
@@ -100,8 +99,8 @@ pub(super) struct Plan {
     pub(super) alternating: bool,
 }
 
-/// Returns the number of puts to oneself that release `slots` others, and all but the first of each
-/// other.
+/// Returns the number of puts to the same queue that are needed to release `slots` other slots and
+/// one another, except for the first.
 fn chain(slots: usize) -> usize {
     if slots == 0 { 0 } else { (slots - 1).div_ceil(MOST_SPS - 1).max(1) }
 }
@@ -128,7 +127,7 @@ pub(super) fn nops(many: usize) -> impl Iterator<Item = Slot> {
 /// One put, and the word that reports its arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuPut {
-    /// Own words that must have this iteration's number.
+    /// Words of this member that must have this iteration's number.
     pub(super) needs: Vec<usize>,
     /// The destination of the iteration's number: a member, and the number of its word.
     pub(super) to: (usize, usize),
@@ -144,7 +143,7 @@ pub(super) struct CpuPlan {
     pub(super) finally: Vec<usize>,
 }
 
-/// Returns the puts of `me` in a dissemination. Dependencies are named, so nothing is counted.
+/// Returns the puts of `me` in a dissemination. Dependencies are explicit, so nothing is counted.
 pub(super) fn cpu_barrier(members: usize, me: usize) -> CpuPlan {
     let steps = steps(members);
     let put = |step: usize| CpuPut { needs: (0..step).collect(), to: ((me + (1 << step)) % members, step), span: None };

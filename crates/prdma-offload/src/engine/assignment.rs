@@ -11,8 +11,8 @@ pub(crate) struct Demand {
     pub(crate) data: Option<u64>,
     /// Whether data are received along the channel.
     pub(crate) ready: bool,
-    /// For a channel that is sent along, the relay that its data belong to; for one that is only
-    /// received along, the relay that its data feed.
+    /// For a channel with outgoing data, the relay to which the data belong; for a channel that
+    /// only receives, the relay that its data feed.
     pub(crate) relay: Option<Relay>,
     /// Whether data received along the channel end with a notice.
     pub(crate) notice: bool,
@@ -72,9 +72,9 @@ pub(crate) struct Assignments {
     pub(crate) assigned: Vec<Assignment>,
 }
 
-/// Assigns the channels that are sent along to the queues of `form` for them, in turn; channels
-/// that are only received along go to the first queue. Relays have separate queues: each stage gets
-/// the number of queues that `form` has for that many neighbours.
+/// Assigns the channels with outgoing data to the queues of `form` in turn; channels that only
+/// receive use the first queue. Relays have separate queues: each stage has the number of queues
+/// that `form` uses for this number of neighbours.
 pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
     let sending = channels.iter().filter(|edges| edges.plain()).count();
     let many = (form.queues(sending as u32) as usize).max(usize::from(!channels.is_empty()));

@@ -1,5 +1,5 @@
 //! The contact of a channel, with which the neighbour's CPU can put into the memory of the member
-//! that publishes it, and the puts made from it.
+//! that publishes it, and the puts created from it.
 
 use crate::{
     PrdmaError, Result,

@@ -1,13 +1,13 @@
 //! The engine without control queues: words are put, and puts wait for words, in calls of this
 //! member.
 //!
-//! An exchange is PRDMA as its paper has it:
+//! An exchange is PRDMA as in its paper:
 //! ```text
 //! receiver's start : R1  put k to the sender's word             READY(k)
 //! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
 //! receiver's wait  : R2  its word is k
 //! ```
-//! Whatever this member waits for next checks S1 ([`rdma_fabric::triggered`]), so a late neighbour
+//! S1 is checked by any later wait of this member ([`rdma_fabric::triggered`]), so a late neighbour
 //! does not delay any other, and requests may be waited for in any order. With a boolean instead of
 //! k, a sender that checks late could take the READY of iteration k for that of k + 1.
 //!
@@ -29,7 +29,7 @@ use std::sync::{Mutex, PoisonError};
 /// Iterations executed in calls of this member.
 pub(crate) struct CpuEngine {
     fabric: Fabric,
-    /// The words that READYs are put to at start: one for each edge that is received along.
+    /// The words to which READYs are put at start: one for each incoming edge.
     readies: Vec<RemoteSpan<u64>>,
     puts: TriggeredPuts,
     /// The words that end an iteration, once all puts have been issued.
@@ -53,8 +53,9 @@ impl CpuEngine {
 
     /// Makes the engine of an exchange, once the neighbours' contacts are known: `theirs`, by
     /// channel. Channels to and from one neighbour share a READY and an END, those of the first of
-    /// them: both ends number them alike. `relays` holds the demand of each channel and the ranks
-    /// that can delay the exchange; with it, data also need the ENDs of the inputs of their relay.
+    /// them: both ends number them in the same way. `relays` holds the demand of each channel and
+    /// the ranks that can delay the exchange; with it, data also need the ENDs of the inputs of
+    /// their relay.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -118,7 +119,7 @@ pub(crate) fn awaited(me: Rank, channels: &[Channel]) -> Box<[Rank]> {
 /// Puts `number` to each of the words.
 async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> rdma_fabric::Result<()> {
     for word in words {
-        // The operation owns the number, so no completion is needed.
+        // The operation owns the number, so its completion need not be awaited.
         match fabric.try_post(Put { to: word, from: [number], notice: None }) {
             Ok(_) => {}
             Err(Refused::Full(_)) => drop(fabric.put(word, [number]).await?),
@@ -155,15 +156,15 @@ impl Engine for CpuEngine {
     }
 }
 
-/// Partitions of blocks, put by calls of this member, each as soon as it is marked and its receiver
-/// is ready.
+/// Partitions of blocks, put in calls of this member, each once it is marked and its receiver is
+/// ready.
 ///
 /// An edge has one READY, and one END for each of its partitions; otherwise like [`CpuEngine`].
 pub(crate) struct CpuPartitions {
     fabric: Fabric,
     /// The puts, in the order of the channels that send.
     outs: Vec<Mutex<TriggeredPuts>>,
-    /// The words that READYs are put to: one for each edge that is received along.
+    /// The words to which READYs are put: one for each incoming edge.
     readies: Vec<RemoteSpan<u64>>,
     /// The words that end an iteration: one for each partition that is received.
     ends: Vec<LocalWord<u64>>,

@@ -19,14 +19,14 @@ pub(crate) use queues::{QueueEngine, QueuePartitions};
 use crate::PrdmaError;
 use core::future::Future;
 
-/// The result of an engine. The error is boxed: each future that passes a result on moves all of
-/// it, and errors are rare.
+/// The result of an engine. The error is boxed: each future that forwards a result moves all of it,
+/// and errors are rare.
 pub(crate) type Result<T, E = Box<PrdmaError>> = core::result::Result<T, E>;
 
 /// The progress of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// All of this member's blocks are received, and all sent ones may be written again.
+    /// All blocks for this member have been received, and all sent ones may be modified again.
     Done,
     /// Some data are still in flight.
     Pending,

@@ -1,4 +1,4 @@
-//! Open queues of a request: their contacts for neighbours, and the engines made from them.
+//! Open queues of a request: their contacts for neighbours, and the engines created from them.
 
 use super::{
     CommandTemplate, Data, Program, QueueEngine, QueuePartitions,

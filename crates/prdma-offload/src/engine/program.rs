@@ -4,16 +4,18 @@
 //! ```text
 //! READY ... READY | DATA
 //! ```
-//! The session offset is ahead by the READYs, so these leave at once. The neighbour's READY
-//! releases DATA and the READYs of the *next* iteration, which are posted when that is started.
+//! The session offset is ahead by the number of READYs, so these are sent immediately. The
+//! neighbour's READY releases DATA and the READYs of the *next* iteration, which are posted when
+//! that iteration is started.
 //!
 //! # With several (MRC)
 //! ```text
 //! READY ... READY | NOP ... NOP | SELF ... SELF | DATA ... DATA
 //! ```
-//! Each of the n arriving READYs releases one slot: n - 1 NOPs and then, whichever neighbour was
-//! last, the first SELF. A SELF is a put to its own queue that releases 15 slots; together, the
-//! necessary number of SELFs release one another, all DATA, and the READYs of the next iteration.
+//! Each of the n arriving READYs releases one slot: n - 1 NOPs and then, regardless of which
+//! neighbour was last, the first SELF. A SELF is a put to its own queue that releases 15 slots;
+//! together, the necessary number of SELFs release one another, all DATA, and the READYs of the
+//! next iteration.
 //!
 //! # Credit
 //! Let an iteration receive data along r edges and have D slots of data, s SELFs and, with n > 1
@@ -22,9 +24,9 @@
 //! the remainder. Iteration i (from 1) has slots (i-1)T to iT - 1. A slot may start when the
 //! session offset S, which begins at r, is above its number.
 //!
-//! *Sum.* An iteration brings credit for T slots: T from the one READY, or n from the READYs and
-//! s - 1 + D + r from the SELFs. When exactly iterations 1 to i have arrived, S = r + iT: this
-//! covers the READYs of iteration i + 1, which leave when they are posted, and no more.
+//! *Sum.* An iteration brings credit for T slots: T from the one READY, or n from the READYs and s
+//! - 1 + D + r from the SELFs. When exactly iterations 1 to i have arrived, S = r + iT: this covers
+//! the READYs of iteration i + 1, which leave when they are posted, and nothing else.
 //!
 //! *A neighbour is at most one iteration ahead.* It posts READY(i+1) after its wait(i), which needs
 //! this member's data of iteration i. So when a READY(i+1) arrives anywhere, the data that it
@@ -84,7 +86,7 @@ pub(crate) const MOST_SPS: u64 = 15;
 pub(crate) struct Ready {
     /// The sender's queue.
     pub(crate) to: QueueId,
-    /// The sender's word for it, which gets the iteration's number.
+    /// The sender's word for it, which receives the iteration's number.
     pub(crate) word: Stadd,
     /// The number of slots of that queue that it releases.
     pub(crate) credit: u8,
@@ -105,9 +107,9 @@ pub(crate) struct OnArrival {
 pub(crate) struct Data {
     /// The receiver's queue.
     pub(crate) to: QueueId,
-    /// Start of the memory that the data are sent from, on this member's queue.
+    /// Start of the memory from which the data are sent, on this member's queue.
     pub(crate) from: Stadd,
-    /// Start of the memory that they are received in, on the receiver's queue.
+    /// Start of the memory into which they are received, on the receiver's queue.
     pub(crate) at: Stadd,
     /// The pieces; at least one.
     pub(crate) pieces: Vec<Piece>,
@@ -128,7 +130,7 @@ pub(crate) enum CommandTemplate {
     Ready { to: QueueId, word: Stadd, credit: u8 },
     /// The END of a partition, behind its data: the posting's word must be the iteration's number.
     End { to: QueueId, word: Stadd },
-    /// Unchanged each time, except for the iteration modulo 256 in its notice.
+    /// The same posting in each iteration, except that its notice carries the iteration modulo 256.
     Fixed(Posting),
     /// One posting in even iterations, the other in odd ones.
     Alternating([Posting; 2]),
@@ -173,21 +175,21 @@ impl CommandTemplate {
 pub(crate) struct Program {
     pub(crate) commands: Vec<CommandTemplate>,
     /// The number of commands that report their completion, each the last command of its data: when
-    /// all have completed, the send memory may be used again.
+    /// all have completed, the send memory may be reused.
     pub(crate) completions: u32,
     /// Whether it has SELFs, puts to one of the member's queues that release the slots waiting
-    /// there: a start is [charged](rdma_fabric::Fabric::charge) for them. For the CPU that writes
-    /// them, it makes no difference whether they release this queue or another.
+    /// there: a start is [charged](rdma_fabric::Fabric::charge) for them. The cost for the CPU that
+    /// writes them is the same whether they release this queue or another.
     pub(crate) chained: bool,
 }
 
-/// Properties of a queue that are known before any address is.
+/// Properties of a queue that are known before any addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// READYs it sends.
     pub(crate) readies: u64,
-    /// Arrivals that it waits for before its data leave: READYs of the edges it sends along, and
-    /// the data that it forwards.
+    /// Arrivals that it waits for before its data leave: READYs of its outgoing edges, and the data
+    /// that it forwards.
     pub(crate) awaited: u64,
     /// Slots of its data.
     pub(crate) data: u64,

@@ -1,7 +1,7 @@
 //! All interleavings of small exchanges: the real programs, executed by [session
 //! queues](crate::session_model).
 //!
-//! The plans of [exchanges by node](crate::aggregation) are cases here, too. Exhaustive within the
+//! The plans of [exchanges by node](crate::aggregation) are also cases here. Exhaustive within the
 //! members, queues and rounds of each case. Besides its queues, a state records for each edge the
 //! READYs that have left and the data that have arrived: no data may leave before their receiver is
 //! ready, nor before the data that they forward have arrived.
@@ -221,7 +221,7 @@ pub(crate) fn early(wrong: &Wrong) -> bool {
     matches!(wrong, Wrong::Memory(_))
 }
 
-/// Splits a posting of several blocks into that many postings of one block.
+/// Splits a posting of several blocks into one posting per block.
 fn singles(posting: Posting) -> Vec<Posting> {
     match posting.command {
         Command::Put { to, from, at, len, blocks } => {
@@ -322,7 +322,7 @@ fn released(wrong: &Wrong) -> bool {
     early(wrong) || matches!(wrong, Wrong::Credit { .. })
 }
 
-/// Steps done wrong on purpose, and the resulting error in the smallest known case.
+/// Deliberately wrong steps, and the resulting error in the smallest known case.
 #[test]
 fn wrong_programs_are_found() {
     type Mutation = fn(&mut Posting);

@@ -7,9 +7,9 @@
 //! READY ... READY | NOP ... | SELF ... SELF | DATA ... END(p) | DATA ... END(q) | ...
 //! ```
 //! The start posts the [program](super::program) without its data. Credit that arrives before its
-//! commands is kept, so a partition that is marked late leaves at once, and one that is marked
+//! commands is kept, so a partition that is marked late leaves immediately, and one that is marked
 //! early waits only for its receiver (in a queue with several neighbours: for all of them). An
-//! iteration has the same number of slots whatever the order, because it cannot end before all
+//! iteration has the same number of slots regardless of the order, because it cannot end before all
 //! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
@@ -24,7 +24,7 @@ use rdma_fabric::{
 pub(crate) struct QueueEngine {
     /// The queues close before the memory that they address is freed.
     queues: Vec<RunningQueue>,
-    /// The ranks that can delay it.
+    /// The ranks that can delay the iteration.
     ranks: Box<[Rank]>,
     fabric: Fabric,
 }
@@ -50,7 +50,7 @@ struct RunningQueue {
     program: Program,
     /// The program's commands for the last iteration that was started.
     postings: Box<[Posting]>,
-    /// Notices of an iteration: one for each edge that is received along.
+    /// Notices of an iteration: one for each incoming edge.
     notices: u32,
     outstanding: Outstanding,
 }

@@ -16,13 +16,13 @@ pub(crate) async fn all_succeed<T>(group: &mut Group, mine: Result<T>) -> Result
     }
 }
 
-/// Yields the least value of all members. Collective.
+/// Yields the minimum of the values of all members. Collective.
 pub(crate) async fn least(group: &mut Group, value: u64) -> Result<u64> {
     Ok(!group.greatest(!value).await?)
 }
 
-/// Yields the least value of all members if all have one, in a single round. A block has at most
-/// `u64::MAX - 1` bytes, which counts as `u64::MAX`. Collective.
+/// Yields the minimum of the values of all members if all have one, in a single round. A block has
+/// at most `u64::MAX - 1` bytes, which counts as `u64::MAX`. Collective.
 pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> Result<u64> {
     // 0 represents a failure.
     let vote = mine.as_ref().map_or(0, |value| value.saturating_add(1));
@@ -69,7 +69,7 @@ impl QueueBudget {
     }
 }
 
-/// The form that all members could open queues for.
+/// The form for which all members could open queues.
 pub(crate) struct Outcome<T> {
     pub(crate) form: Form,
     /// The reason why this is not the requested form.

@@ -1,9 +1,9 @@
 //! Channels: edges in pairs, for the exchange of one member with another.
 //!
 //! The edges to a neighbour and those from it are sorted by their labels and paired in this order,
-//! so that both ends make the same pairs and give them the same numbers. A pair that lacks one edge
-//! only sends or only receives. As in an exchange with a neighbour, the READY for one direction of
-//! a pair and the data of the other go to the same queue.
+//! so that both ends form the same pairs with the same numbers. A pair that lacks one edge only
+//! sends or only receives. As in an exchange with a neighbour, the READY for one direction of a
+//! pair and the data of the other go to the same queue.
 
 use super::Seal;
 use crate::{PrdmaError, Result, publish::publish_sealed, topology::Topology};
@@ -21,9 +21,9 @@ pub(crate) struct Channel {
     pub(crate) place: usize,
     /// The number of this pair among those with this neighbour; the same at both ends.
     pub(crate) index: u32,
-    /// The edge that is sent along.
+    /// The outgoing edge.
     pub(crate) out: Option<EdgeEnd>,
-    /// The edge that is received along.
+    /// The incoming edge.
     pub(crate) inn: Option<EdgeEnd>,
 }
 
@@ -78,8 +78,8 @@ fn sorted(slots: &[Option<crate::Edge>]) -> Vec<(usize, EdgeEnd)> {
     ends
 }
 
-/// Returns the edges of a member one by one, each of them a separate request: first those that are
-/// sent along.
+/// Returns the edges of a member one by one, each of them a separate request: the outgoing ones
+/// first.
 pub(crate) fn single(topology: &Topology, group: &Group) -> Result<Vec<Channel>> {
     let outs = sorted(topology.destinations()).into_iter().map(|(member, end)| (member, Some(end), None));
     let ins = sorted(topology.sources()).into_iter().map(|(member, end)| (member, None, Some(end)));

@@ -1,5 +1,5 @@
-//! Guarded requests whose members are misdirected, step by step: any rank of a job could do this,
-//! because the words with the locations of tables can be written by all.
+//! Guarded requests whose members are misdirected, step by step. Any rank of a job could do this,
+//! because all ranks can write the words with the locations of tables.
 
 use super::{
     Handles, all_succeed,
@@ -110,9 +110,10 @@ async fn request(hood: &mut Neighbourhood, field: &Buffer<u64>, at: usize) -> Re
 /// The destination to which rank 1's header is changed.
 #[derive(Clone, Copy, Debug)]
 enum To {
-    /// A table of this kind of a request that is still being made: 1 for terms, 2 for contacts.
+    /// A table of this kind, from a request that is still being created: 1 for terms, 2 for
+    /// contacts.
     Earlier(u32),
-    /// Such a table of a request that was given up.
+    /// Such a table from a request that was abandoned.
     GivenUp(u32),
     /// Memory of this rank that looks like a table of this kind, with a key.
     Open(u64),
@@ -120,7 +121,7 @@ enum To {
     Words(u64),
 }
 
-/// Makes memory that has `kind` at the place of a table's kind, and one record of zeros.
+/// Creates memory with `kind` at the position of a table's kind, and one record of zeros.
 fn imitation(fabric: &Fabric, kind: u64) -> Result<Region> {
     let region = fabric.alloc(1024)?;
     fabric.store(&region.word(fabric, 8)?, 1u64)?;

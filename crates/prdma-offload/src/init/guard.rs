@@ -1,16 +1,16 @@
 //! Guarded requests: those whose members put into memory that is lent in place.
 //!
 //! A put at the wrong time or to the wrong location would change the data behind a reference. So
-//! all inputs of such a put are inaccessible to code that does not belong to this crate, however
-//! many keys it guesses:
+//! all inputs of such a put are inaccessible to code outside this crate, no matter how many keys it
+//! guesses:
 //!
 //! * Words, and the tables that members publish while the request is made, are in memory under
 //!   pacts of this crate ([`crate::buffer`]).
 //! * The location of a table is read from memory that any rank can write. So a member accepts a
 //!   table only if it is under the pact, [sealed](Seal) by a member that had completed it, and of
 //!   the right kind. A member may still be directed to a table of another request. Therefore, the
-//!   second table names, for each channel, both ranks and both first tables that the two ends have
-//!   compared ([`Binding`]): where all agree, both members have compared the same two tables, and
+//!   second table contains, for each channel, both ranks and both first tables that the two ends
+//!   have compared ([`Binding`]): if all agree, both members have compared the same two tables, and
 //!   their actions match. The ranks are included because tables of different ranks may have equal
 //!   keys.
 //! * The numbers that words receive start after the time at which the request is made, in

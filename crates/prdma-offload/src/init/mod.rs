@@ -1,6 +1,6 @@
 //! Making requests: all members of a neighbourhood together.
 //!
-//! 1. Each checks its own blocks; they agree on whether all are right and, in the same round, on
+//! 1. Each checks its own blocks; they agree on whether all are valid and, in the same round, on
 //!    whether all request [`Aggregation`]. Each publishes its [terms](mod@terms) and compares them
 //!    with its neighbours'.
 //! 2. They agree on a form: the one with the fewest queues that any of them requests or can afford.
@@ -60,7 +60,7 @@ pub(crate) struct Made<E = AnyEngine> {
     pub(crate) guarded: Option<u64>,
 }
 
-/// The requests to be made, and the group to make them with.
+/// The requests to be created, and the group with which to create them.
 pub(crate) struct RequestBuilder<'a> {
     pub(crate) group: &'a mut Group,
     /// The memory through which members publish tables.
@@ -96,8 +96,8 @@ impl<'a> RequestBuilder<'a> {
         Ok(Wish::of_vote(all_succeed_least(self.group, sound.map(|()| vote)).await?))
     }
 
-    /// Returns whether this member has blocks. This is agreed on first: a neighbour whose terms
-    /// were missing would look like an edge without an end.
+    /// Returns whether this member has blocks. Members agree on this first: otherwise a neighbour
+    /// whose terms are missing would look like an edge with only one end.
     fn sound(&self) -> Result<()> {
         self.blocks.map(drop).map_err(Clone::clone)
     }
@@ -114,7 +114,7 @@ impl<'a> RequestBuilder<'a> {
     async fn compare_sound(&mut self, guarded: bool) -> Result<(Vec<Compared<'a>>, Handles)> {
         let fabric = self.group.fabric().clone();
         let opened = if guarded { Handles::guarded(&fabric) } else { Ok(Handles::open(&fabric)) };
-        // Without handles, the member participates nevertheless.
+        // Without handles, the member still participates.
         let (handles, opened) =
             opened.map_or_else(|error| (Handles::open(&fabric), Err(error)), |handles| (handles, Ok(())));
         let opened = if guarded { opened } else { opened.and(self.may_be_unguarded()) };
@@ -123,8 +123,8 @@ impl<'a> RequestBuilder<'a> {
         Ok((all_succeed(self.group, compared).await?, handles))
     }
 
-    /// Makes one request: by node where all request that, otherwise without aggregation.
-    /// Collective.
+    /// Makes one request: aggregated by node if all members request that, otherwise without
+    /// aggregation. Collective.
     pub(crate) async fn make_by_node(mut self) -> Result<Made> {
         let asked = self.options.aggregation;
         let (guarded, longest) = self.agree(asked.longest()).await?;
@@ -145,8 +145,8 @@ impl<'a> RequestBuilder<'a> {
         Ok(self.finish(compared, handles).await?.pop().expect("one was asked for"))
     }
 
-    /// Yields the agreements of the ends of each request's channels, where all members have blocks.
-    /// The inner error is this member's, the outer one is shared by all.
+    /// Yields the agreements of the ends of each request's channels, if all members have blocks.
+    /// The inner error is this member's own, the outer one is shared by all.
     async fn ends(&mut self, handles: &Handles) -> Result<Result<Vec<Vec<Agreed>>>> {
         let RequestBuilder { group, headers, requests, blocks, options, .. } = self;
         let (sends, receives) = sides(blocks);
@@ -243,8 +243,8 @@ pub(crate) async fn engines(
     all_succeed(group, engines).await
 }
 
-/// Exchanges addresses, and makes an engine of each request: `with_queues` where queues were
-/// opened, `with_cpu` elsewhere. Collective; an error is this member's own.
+/// Exchanges addresses, and makes an engine of each request: `with_queues` if queues were opened,
+/// otherwise `with_cpu`. Collective; an error is this member's own.
 pub(crate) async fn engines_with<Q, C>(
     group: &mut Group,
     headers: &GroupMemory,

@@ -19,9 +19,9 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 pub(crate) struct Terms {
     name: Name,
-    /// 1 + label of the edge that is sent along, 0 for none.
+    /// 1 + label of the edge with outgoing data, 0 for none.
     sends: u64,
-    /// 1 + label of the edge that is received along, 0 for none.
+    /// 1 + label of the edge with incoming data, 0 for none.
     receives: u64,
     /// [`crate::Options::direct_blocks`].
     direct_blocks: u64,
@@ -64,8 +64,7 @@ impl Agreed {
 pub(crate) struct Outgoing {
     /// If the block is packed first: the layout in the program's buffer.
     pub(crate) packed: Option<Layout>,
-    /// The pieces, from the start of the memory that is sent from to the start of the memory that
-    /// is received in.
+    /// The pieces, with offsets from the starts of the source and destination memory.
     pub(crate) pieces: Vec<Piece>,
     /// Bytes of the block.
     pub(crate) bytes: u64,
@@ -84,7 +83,7 @@ pub(crate) struct Incoming {
     pub(crate) width: Width,
 }
 
-/// A block as given by its member.
+/// A block as passed by its member.
 pub(crate) struct Block {
     pub(crate) memory: Memory,
     pub(crate) layout: Layout,

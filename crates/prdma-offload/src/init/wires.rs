@@ -13,14 +13,14 @@ use crate::{
 };
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
-/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines: neighbours do not
-/// disturb each other, nor do READYs and ENDs.
+/// Bytes of the READYs, or ENDs, of channels with one neighbour. Two cache lines, to avoid false
+/// sharing between neighbours, and between READYs and ENDs.
 const LINE: u64 = 128;
 /// Number of channels with one neighbour that share such lines.
 const SHARERS: u64 = LINE / 8;
 
-/// Words, and the memory that each channel sends from and receives in. A request keeps them as long
-/// as its engine, which addresses them.
+/// Words, and the memory from which each channel sends and into which it receives. A request keeps
+/// them as long as its engine, which addresses them.
 pub(crate) struct Wires {
     /// READY and END for each channel, then the destination word of puts to oneself.
     pub(crate) words: Memory,
@@ -65,7 +65,7 @@ impl Staged {
         &self.staging
     }
 
-    /// Returns the block as it is while in flight.
+    /// Returns the block in the form that it has while in flight.
     pub(crate) fn presented(&self) -> Block {
         Block { memory: self.staging.clone(), layout: self.staged() }
     }
@@ -120,7 +120,7 @@ impl Wires {
         self.unpacks.iter().try_for_each(Staged::unpack)
     }
 
-    /// Gives the next channel the memory of its blocks, or staging memory for those that are
+    /// Assigns the next channel the memory of its blocks, or staging memory for those that are
     /// packed.
     pub(crate) fn exchange(
         &mut self,
@@ -141,7 +141,7 @@ impl Wires {
     /// Allocates the words of channels, whose memory must then be [given](Wires::address) in their
     /// order.
     pub(crate) fn of_channels(fabric: &Fabric, channels: &[Channel]) -> Result<Self> {
-        // Neighbours, sixteen channels each, in the order of their first channels.
+        // One entry per sixteen channels of a neighbour, in the order of their first channels.
         let mut lines: Vec<(usize, u64)> = Vec::new();
         let mut ready = |channel: &Channel| {
             let sharers = (channel.member, u64::from(channel.index) / SHARERS);
@@ -164,7 +164,7 @@ impl Wires {
         })
     }
 
-    /// Gives the next channel the memory that it sends from, and that it receives in.
+    /// Assigns the next channel the memory from which it sends, and into which it receives.
     pub(crate) fn address(&mut self, sending: Option<Memory>, receiving: Option<Memory>) {
         self.sending.push(sending);
         self.receiving.push(receiving);
@@ -179,12 +179,12 @@ impl Wires {
         Ok(Wires { words, ready: Vec::new(), scratch: 0, sending, receiving, packs, unpacks })
     }
 
-    /// Returns the memory that a channel's block is sent from; `None` if it sends none.
+    /// Returns the memory from which a channel's block is sent; `None` if it sends none.
     pub(crate) fn sending(&self, channel: &Channel) -> Option<&Memory> {
         self.sending[channel.place].as_ref()
     }
 
-    /// Returns the memory that a channel's block is received in; `None` if it receives none.
+    /// Returns the memory into which a channel's block is received; `None` if it receives none.
     pub(crate) fn receiving(&self, channel: &Channel) -> Option<&Memory> {
         self.receiving[channel.place].as_ref()
     }
@@ -207,14 +207,15 @@ impl Wires {
         self.words.word(self.end_word(channel))
     }
 
-    /// Turns an error of a command that accessed memory or queues of a neighbour that had just gone
-    /// into the loss of that neighbour, or the end of all, if either is known by now; any other
-    /// `error` is returned unchanged.
+    /// If a command failed because it accessed memory or queues that no longer exist, turns the
+    /// error into the loss of that neighbour, or the end of all neighbours, if either is known by
+    /// now. Any other `error` is returned unchanged.
     pub(crate) fn name_loss(&self, fabric: &Fabric, error: PrdmaError) -> PrdmaError {
         let Some(rank) = error.gone().filter(|rank| *rank != fabric.rank()) else { return error };
         // Any word of local memory.
         let Ok(word) = self.words.word(self.scratch) else { return error };
-        // A wait whose condition never holds ends at once if no rank that could end it is left.
+        // A wait whose condition never holds ends immediately if no rank is left that could satisfy
+        // it.
         match join::now(fabric.wait_until(&word, Deps::One(rank), |_| false)) {
             Some(Err(loss @ (FabricError::PeerLost { .. } | FabricError::PeersLeft))) => loss.into(),
             _ => error,

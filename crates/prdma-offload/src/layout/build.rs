@@ -81,8 +81,8 @@ impl Layout {
         layout.checked().ok_or(LayoutError::Overflow)
     }
 
-    /// Puts a loop around the layout. While loops are added, the innermost distance is the first of
-    /// `dims`.
+    /// Adds an outer loop to the layout. While loops are added, the innermost distance is the first
+    /// of `dims`.
     fn repeat(&mut self, count: u64, stride: u64) -> Result<(), LayoutError> {
         let used = usize::from(self.used);
         if used == 0 && stride == self.run {

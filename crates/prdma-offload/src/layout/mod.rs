@@ -1,11 +1,11 @@
 //! The locations of the bytes of a block: a datatype with its count and displacement in MPI (MPI
 //! 4.1, chapter 5).
 //!
-//! A [`Layout`] is an arithmetic description that fits a few words, whatever it covers: contiguous
-//! memory, a vector (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`) of up to eight
-//! dimensions. There are no indexed types.
+//! A [`Layout`] is an arithmetic description that fits in a few words, regardless of the number of
+//! bytes: contiguous memory, a vector (`MPI_Type_vector`), a subarray (`MPI_Type_create_subarray`)
+//! of up to eight dimensions. There are no indexed types.
 //!
-//! Two layouts are equal if and only if they name the same bytes in the same order: every
+//! Two layouts are equal if and only if they describe the same bytes in the same order: every
 //! constructor yields the normal form, in which runs are as long as possible, then inner dimensions
 //! are as long as possible, and no dimension has a count of one.
 //!
@@ -136,8 +136,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Copies `packed`, which has exactly the layout's bytes, to their places in the buffer `at`
-    /// (`MPI_Unpack`).
+    /// Copies `packed`, which consists of exactly the layout's bytes, to their positions in the
+    /// buffer `at` (`MPI_Unpack`).
     ///
     /// # Errors
     /// [`LayoutError::OutsideBuffer`], [`LayoutError::Lengths`], with `at` unchanged.
@@ -258,11 +258,11 @@ pub enum LayoutError {
     OutsideArray {
         /// The dimension.
         dim: usize,
-        /// The subarray's first element there.
+        /// The subarray's first element in this dimension.
         start: usize,
-        /// The subarray's elements there.
+        /// The subarray's number of elements in this dimension.
         subsize: usize,
-        /// The array's elements there.
+        /// The array's number of elements in this dimension.
         size: usize,
     },
     /// The layout contains a byte twice, so it cannot be received into.

@@ -1,12 +1,12 @@
 //! Checks whether layouts share bytes.
 //!
 //! A run of one layout and one of another share a byte if their starts differ by less than a run.
-//! The difference of two starts is a sum of distances, each taken as many times as the counts
-//! allow; so the question is whether such a sum falls in a window. Equal distances of both sides
-//! form one term. Terms are tried from the longest distance on, and only with factors for which the
-//! remaining terms can still reach the window: about two factors each, where every distance is
-//! longer than everything inside it, as in arrays. Arrays of different shapes in the same memory
-//! can take as many trials as the product of the smaller counts.
+//! The difference of two starts is a sum of distances, each multiplied by a factor that the counts
+//! allow; so the question is whether such a sum falls within a window. Equal distances of both
+//! sides form one term. Terms are tried from the longest distance on, and only with factors for
+//! which the remaining terms can still reach the window: about two factors each, where every
+//! distance is longer than everything inside it, as in arrays. Arrays of different shapes in the
+//! same memory can take as many trials as the product of the smaller counts.
 
 use super::{Layout, LayoutError};
 
@@ -43,7 +43,8 @@ impl Layout {
     pub fn for_receiving(self) -> Result<Layout, LayoutError> {
         let window = (1 - i128::from(self.run), i128::from(self.run) - 1);
         let dims = self.dims();
-        // Two runs differ first in some dimension; it does not matter which of them is ahead there.
+        // Two runs differ first in some dimension; by symmetry, it does not matter which of them is
+        // ahead.
         let overlaps = dims.iter().enumerate().any(|(dim, (count, stride))| {
             let mut terms = Terms::default();
             for (count, stride) in &dims[dim + 1..] {

@@ -1,7 +1,7 @@
 //! Moving the bytes of one layout to those of another with few commands.
 //!
-//! A command of a network interface moves blocks of the same length at a constant distance, on both
-//! sides alike. The bytes of both layouts are counted in order. Where both are nested loops over
+//! A command of a network interface moves blocks of the same length at a constant distance, equal
+//! on both sides. The bytes of both layouts are counted in order. Where both are nested loops over
 //! parts of that count, each inside the other, they are turned into the same loops ([`of_both`]),
 //! and the longest loop with equal steps on both sides becomes the blocks of one command. For other
 //! layouts, the runs of both sides are intersected one by one, and adjacent blocks that continue
@@ -25,9 +25,10 @@ pub struct Piece {
     pub stride: u64,
 }
 
-/// Returns the transfer of all bytes of `from` to the places of `at`, in order, as commands with
-/// blocks of at most `longest` bytes. No bytes are one command of length 0. Bytes that are written
-/// twice, because `at` [overlaps itself](Layout::for_receiving), may be written in any order.
+/// Returns the transfer of all bytes of `from` to the positions of `at`, in order, as commands with
+/// blocks of at most `longest` bytes. An empty transfer is one command of length 0. Bytes that are
+/// written twice, because `at` [overlaps itself](Layout::for_receiving), may be written in any
+/// order.
 ///
 /// The length of the list is the number of commands: for layouts that differ in every run, it is
 /// that of [`count_blocks`].
@@ -52,8 +53,9 @@ pub fn pieces(from: &Layout, at: &Layout, longest: u32) -> Result<Vec<Piece>, La
 }
 
 /// Returns the number of blocks of the transfer from `from` to `at` that are in one run on both
-/// sides, whatever their length, which decides whether to [pack](Layout::pack) first. Computed
-/// without making the blocks. 1 for no bytes, 0 if the layouts have different numbers of bytes.
+/// sides, regardless of their length: it determines whether to [pack](Layout::pack) first. Computed
+/// without enumerating the blocks. 1 for no bytes, 0 if the layouts have different numbers of
+/// bytes.
 pub fn count_blocks(from: &Layout, at: &Layout) -> u64 {
     let bytes = from.bytes();
     match (bytes == at.bytes(), bytes) {
@@ -170,7 +172,7 @@ impl Nest {
     /// step on both sides.
     fn emit(&self, from: u64, at: u64, len: u32, pieces: &mut Vec<Piece>) {
         let equal = self.loops.iter().enumerate().filter(|(_, turn)| turn.from == turn.at && turn.from > 0);
-        // Of equally long ones, the innermost.
+        // Among equally long ones, the innermost.
         let chosen = equal.rev().max_by_key(|(_, turn)| turn.count);
         let blocks = chosen.map_or(Loop { count: 1, from: 0, at: 0 }, |(_, turn)| *turn);
         let others: Vec<Loop> = self

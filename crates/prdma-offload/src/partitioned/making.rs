@@ -18,13 +18,13 @@ impl Neighbourhood {
     /// `partitions` equal parts, in order. A contiguous block is cut by its elements, any other
     /// along its outermost distance. Both ends of all edges have the same number of partitions.
     ///
-    /// Nothing is packed, whatever [`Options::direct_blocks`] is: each run of bytes is a separate
-    /// command. Where a queue has too few slots for that, the request has a form with fewer queues,
+    /// Nothing is packed, regardless of [`Options::direct_blocks`]: each run of bytes is a separate
+    /// command. If a queue has too few slots for that, the request has a form with fewer queues,
     /// down to [`crate::Form::Cpu`].
     ///
     /// # Errors
     /// As [`Neighbourhood::alltoallw_init`]; [`PrdmaError::Uneven`], including for 0 partitions;
-    /// [`PrdmaError::Disagreement`] if members give different numbers of partitions;
+    /// [`PrdmaError::Disagreement`] if members pass different numbers of partitions;
     /// [`PrdmaError::Limit`] for more partitions than a 32-bit word can number.
     #[allow(clippy::too_many_arguments)]
     pub async fn partitioned_init<S: Pod, R: Pod>(
@@ -68,7 +68,7 @@ impl Neighbourhood {
                 let sends = cut(Side::Destination, &whole.sends, partitions, sent)?;
                 Ok((channels, Blocks { sends, receives: cut(Side::Source, &whole.receives, partitions, received)? }))
             };
-            // No member reads the partitions of a member that has none.
+            // Otherwise members could read the partitions of a member that has none.
             let (edges, blocks) = all_succeed(group, cut()).await?;
             let requests = [&edges[..]];
             let mut builder = RequestBuilder {

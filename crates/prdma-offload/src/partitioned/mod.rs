@@ -1,9 +1,9 @@
-//! Exchanges whose blocks are produced by several tasks, and leave partition by partition.
+//! Exchanges whose blocks are produced by several tasks and sent partition by partition.
 //!
 //! ```text
 //! start -- ready(slot, partition), each once, from any task -- arrived(slot, partition) -- wait
 //! ```
-//! A partition leaves when it has been marked and its receiver is ready; no partition waits for
+//! A partition is sent once it has been marked and its receiver is ready; no partition waits for
 //! another. Its data are followed by a word with the iteration's number: a receiver that sees the
 //! number may read the partition.
 //!
@@ -100,12 +100,12 @@ impl Partitioned {
         self.made.form
     }
 
-    /// Returns why the form has fewer queues than members requested: the first obstacle that kept
-    /// this member from having the queues it wanted. It is
-    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
-    /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
-    /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its queues. `None` if options alone determined the
+    /// Returns why the form has fewer queues than members requested: the first obstacle that
+    /// prevented this member from obtaining the queues it requested. It is
+    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) if the fabric has no
+    /// control queues, [`PrdmaError::Limit`] if too few are free or an iteration needs a deeper one
+    /// than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] if
+    /// only another member could not obtain its queues. `None` if options alone determined the
     /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
@@ -140,7 +140,7 @@ impl Partitioned {
         done
     }
 
-    /// Starts an iteration (`MPI_Start`). Sends no data of it; neighbours may send from now on.
+    /// Starts an iteration (`MPI_Start`). No data is sent yet, but neighbours may send from now on.
     /// Does not wait for other members.
     ///
     /// # Errors
@@ -164,8 +164,8 @@ impl Partitioned {
         self.kept(started.map_err(Into::into))
     }
 
-    /// Marks a partition to be sent along a destination slot as ready (`MPI_Pready`): it leaves
-    /// when its receiver is ready, and must not be written until the request has been waited for.
+    /// Marks a partition to be sent along a destination slot as ready (`MPI_Pready`): it is sent
+    /// once its receiver is ready, and must not be written until the request has been waited for.
     /// Each partition is marked once per iteration. Marks of a slot without a neighbour have no
     /// effect.
     ///
@@ -247,8 +247,8 @@ impl Partitioned {
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): all partitions have arrived (acquire), and
-    /// sent ones may be written again. Returns at once if the request is inactive. May be dropped
-    /// and called again.
+    /// sent ones may be modified again. Returns immediately if the request is inactive. May be
+    /// dropped and called again.
     ///
     /// # Errors
     /// [`PrdmaError::NotReady`] if a partition has not been marked, in which case nothing is waited

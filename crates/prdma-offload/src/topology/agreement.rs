@@ -1,5 +1,5 @@
-//! Checks whether both ends list every edge, and finds one answer for all members of a call that
-//! can fail at any of them.
+//! Checks whether both ends list every edge, and agrees on one result for all members of a call
+//! that can fail at any of them.
 
 use super::{Edge, Record, Side, Topology, TopologyError};
 use crate::{
@@ -13,13 +13,14 @@ use std::collections::BTreeSet;
 impl Topology {
     /// Compares this member's edges with those at the other ends: each destination must have the
     /// edge among its sources with the same label, each source among its destinations. Collective
-    /// over the group that the topology is for.
+    /// over the group to which the topology applies.
     ///
-    /// If edges are inconsistent, every member gets the same one: for the least member that has an
-    /// edge whose other end lacks it, its first such destination or, if there is none, its first
-    /// such source. After an error the group can still be used.
+    /// If edges are inconsistent, every member receives the same error. It contains the
+    /// lowest-numbered member that has an edge whose other end lacks it, and its first such
+    /// destination or, if there is none, its first such source. After an error the group remains
+    /// usable.
     ///
-    /// Meanwhile a member holds only the tables of its neighbours.
+    /// During the call a member holds only the tables of its neighbours.
     ///
     /// # Errors
     /// [`TopologyError::Unmatched`]. [`TopologyError::NoSuchMember`] at a member that has such an
@@ -121,9 +122,9 @@ impl ErrorRecord {
     }
 }
 
-/// Returns `mine` if no member has an error. Otherwise all get the error of the least member that
-/// has one, except that a member keeps an error that is meaningful only to itself. Collective over
-/// the group.
+/// Returns `mine` if no member has an error. Otherwise all members receive the error of the
+/// lowest-numbered member that has one, except that a member keeps an error that is meaningful only
+/// to itself. Collective over the group.
 pub(super) async fn agreed<T>(group: &mut Group, mine: Result<T, TopologyError>) -> Result<T, TopologyError> {
     let vote = if mine.is_ok() { u64::MAX } else { group.me() as u64 };
     let first = !group.greatest(!vote).await?;

@@ -9,7 +9,7 @@ use rdma_fabric::Group;
 pub struct Cartesian {
     /// Extents, none of them 0; their product does not overflow.
     dims: Box<[usize]>,
-    /// Whether the last member of a dimension is a neighbour of the first.
+    /// Whether the last member of a dimension is a neighbour of the first one.
     periodic: Box<[bool]>,
 }
 
@@ -72,7 +72,7 @@ impl Cartesian {
         }))
     }
 
-    /// Returns the members that `me` receives from and sends to if all members send by
+    /// Returns the members from which `me` receives and to which it sends if all members send by
     /// `displacement` along `dim` (`MPI_Cart_shift`).
     ///
     /// # Errors
@@ -101,8 +101,8 @@ impl Cartesian {
     /// both sides, slot `2d` is the neighbour in the negative direction of dimension `d`, and slot
     /// `2d + 1` the one in the positive direction; `None` beyond a border.
     ///
-    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, even where a ring
-    /// has one or two members and both slots name the same member.
+    /// A block that is sent in slot `s` arrives in slot `s ^ 1` of the receiver, even if a ring has
+    /// one or two members and both slots refer to the same member.
     ///
     /// # Panics
     /// If `me` is not a member.
@@ -121,7 +121,7 @@ impl Cartesian {
     /// fastest, without the zero direction; `None` beyond a border. MPI has no such topology.
     ///
     /// A block that is sent in one direction arrives in the receiver's slot of the
-    /// [opposite](Cartesian::opposite) direction, even where several slots name the same member.
+    /// [opposite](Cartesian::opposite) direction, even if several slots refer to the same member.
     ///
     /// # Panics
     /// If `me` is not a member.
@@ -223,7 +223,7 @@ pub(super) fn digits(number: usize, radices: &[usize]) -> Vec<usize> {
 }
 
 /// Returns extents of `dims` dimensions that multiply to `members`, as close to each other as
-/// possible (`MPI_Dims_create` without constraints): never increasing, the first as small as
+/// possible (`MPI_Dims_create` without constraints): in non-increasing order, the first as small as
 /// possible, then the second, and so on.
 ///
 /// # Errors

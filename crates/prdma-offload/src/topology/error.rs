@@ -6,9 +6,9 @@ use rdma_fabric::FabricError;
 /// One of a member's two lists of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The members that blocks are received from.
+    /// The members from which blocks are received.
     Source,
-    /// The members that blocks are sent to.
+    /// The members to which blocks are sent.
     Destination,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// A topology that is invalid, or that its members do not agree on (`MPI_ERR_TOPOLOGY`,
+/// A topology that is invalid, or on which its members do not agree (`MPI_ERR_TOPOLOGY`,
 /// `MPI_ERR_DIMS`, `MPI_ERR_RANK`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -44,14 +44,14 @@ pub enum TopologyError {
         /// The number of members.
         members: usize,
     },
-    /// A slot names a member that does not exist.
+    /// A slot refers to a member that does not exist.
     #[error("{side} {slot} is member {member}, of {members}")]
     NoSuchMember {
         /// The list.
         side: Side,
         /// The slot.
         slot: usize,
-        /// The member that it names.
+        /// The member to which it refers.
         member: usize,
         /// The number of members.
         members: usize,
@@ -66,7 +66,7 @@ pub enum TopologyError {
         /// The number of slots.
         slots: usize,
     },
-    /// An edge is listed at only one end. All members get the same error.
+    /// An edge is listed at only one end. All members receive the same error.
     #[error(
         "member {member} has an edge with label {label} as {side} {slot}; member {peer} has no such {}",
         .side.other()
@@ -83,17 +83,17 @@ pub enum TopologyError {
         /// The member that lacks the edge.
         peer: usize,
     },
-    /// An edge given by a member names a nonexistent member. All members get this error.
+    /// An edge passed by a member refers to a nonexistent member. All members receive this error.
     #[error("an edge given by member {contributor} names member {named}, of {members}")]
     NoSuchEnd {
-        /// The member that gave the edge.
+        /// The member that passed the edge.
         contributor: usize,
-        /// The member that the edge names.
+        /// The member to which the edge refers.
         named: usize,
         /// The number of members.
         members: usize,
     },
-    /// Another member had an error, which that member gets; the call had no effect.
+    /// Another member had an error, which only that member receives; the call had no effect.
     #[error("member {member} could not take part")]
     Failed {
         /// The first such member.

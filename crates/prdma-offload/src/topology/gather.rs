@@ -1,9 +1,9 @@
-//! A distributed graph from edges that any member may give.
+//! A distributed graph from edges that any member may contribute.
 //!
-//! No member knows which members give its edges. So a contributor sorts its edges by the members at
-//! their ends and takes a ticket at each of these. The members count the tickets, allocate room for
-//! that many notes, and receive notes with the locations of their edges; then they get the edges. A
-//! member holds only the edges it gave and its own.
+//! No member knows which members contribute its edges. So a contributor sorts its edges by the
+//! members at their ends and takes a ticket at each of these members. The members count the
+//! tickets, allocate room for as many notes, and receive notes with the locations of their edges,
+//! which they then fetch by gets. A member holds only the edges that it contributed and its own.
 
 use super::{Topology, TopologyError, agreement::agreed};
 use crate::{
@@ -40,11 +40,12 @@ const TICKETS: u64 = 0;
 const INBOX: u64 = 8;
 
 impl Topology {
-    /// Makes the graph of all edges that the members give, each a source and its destinations; any
-    /// member may give any edge (`MPI_Dist_graph_create`). Collective over the group.
+    /// Makes the graph of all edges that the members contribute, each a source and its
+    /// destinations; any member may contribute any edge (`MPI_Dist_graph_create`). Collective over
+    /// the group.
     ///
-    /// Slots are in the order of the members that gave the edges, then in the order in which they
-    /// gave them. An edge that is given several times becomes several edges.
+    /// Slots are in the order of the contributing members, then in the order in which each passed
+    /// its edges. An edge that is passed several times becomes several edges.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchEnd`] at all members; other errors of one member are
@@ -112,7 +113,7 @@ async fn scattered(
     Ok(noted.and(read))
 }
 
-/// Takes a place in the inbox of each member.
+/// Reserves a position in the inbox of each member.
 async fn tickets(group: &Group, memory: &GroupMemory, members: impl Iterator<Item = &usize>) -> Result<Vec<u64>> {
     let fabric = group.fabric();
     let tickets = join_all(members.map(|member| async move {
@@ -160,7 +161,7 @@ async fn note(
     left.and(fabric.flush_all().await)
 }
 
-/// Gets the half edges that the notes point to, in the order of contributors.
+/// Fetches the half edges to which the notes point, in the order of contributors.
 async fn collect(group: &Group, inbox: &Option<(Region, usize)>) -> Result<Vec<Half>> {
     let Some((region, len)) = inbox else { return Ok(Vec::new()) };
     let fabric = group.fabric();

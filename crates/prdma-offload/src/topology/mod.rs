@@ -1,9 +1,9 @@
 //! Topologies of exchanges: MPI's process topologies (MPI 4.1, chapter 8).
 //!
 //! A member of a group has *slots*: sources to receive from and destinations to send to, in the
-//! order in which a program gives its blocks. The edge of a slot names the other member and a
-//! *label*, which distinguishes several edges between the same two members: an edge from `a` to `b`
-//! has the same label at both.
+//! order in which a program passes its blocks. The edge of a slot identifies the other member and
+//! has a *label*, which distinguishes several edges between the same two members: an edge from `a`
+//! to `b` has the same label at both.
 //!
 //! | MPI | here |
 //! |---|---|
@@ -49,7 +49,7 @@ pub struct Topology {
     pub(crate) sources: Box<[Option<Edge>]>,
     /// The destinations by slot.
     pub(crate) destinations: Box<[Option<Edge>]>,
-    /// As many weights as there are slots.
+    /// The number of weights equals the number of slots.
     weights: Option<Weights>,
 }
 
@@ -98,12 +98,13 @@ impl Topology {
 }
 
 impl Topology {
-    /// Makes the topology of member `me` of `members` from its neighbours, in the order given
+    /// Makes the topology of member `me` of `members` from its neighbours, in this order
     /// (`MPI_Dist_graph_create_adjacent`). Local.
     ///
-    /// A member may be named more than once, and `me` may name itself: the *k*-th slot of a
+    /// A member may be listed more than once, and `me` may list itself: the *k*-th slot of a
     /// destination matches the *k*-th slot of `me` among that member's sources. The program must
-    /// ensure that the other end names `me` equally often; [`Topology::check`] verifies that.
+    /// ensure that the other end lists `me` the same number of times; [`Topology::check`] verifies
+    /// that.
     ///
     /// # Errors
     /// [`TopologyError::NotAMember`] for `me`, [`TopologyError::NoSuchMember`].

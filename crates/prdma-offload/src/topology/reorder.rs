@@ -1,7 +1,7 @@
-//! New numbers, with which neighbours share nodes (`reorder = true`).
+//! Renumbering, such that neighbours share nodes (`reorder = true`).
 //!
-//! The part of a topology that a node gets is computed by pure arithmetic, with the same result at
-//! every member with the same data.
+//! The part of a topology that is assigned to a node is computed deterministically, with the same
+//! result at every member with the same data.
 
 use super::{Cartesian, Record, Topology, TopologyError, agreement::agreed, cartesian::digits};
 use crate::{
@@ -41,14 +41,14 @@ impl Cartesian {
 }
 
 impl Topology {
-    /// Makes a group of the same members, numbered so that members that exchange much share a node,
-    /// and the topology of this member's new number, [`Group::me`]: the topology that the member
-    /// with that number had. Collective over the group that the topology is for.
+    /// Makes a group of the same members, numbered so that members that exchange much data share a
+    /// node, and the topology of this member's new number, [`Group::me`]: the topology that the
+    /// member with that number had. Collective over the group to which the topology applies.
     ///
-    /// The first member gets all tables and fills one node after the other: with the least
-    /// remaining number, then repeatedly with the one that exchanges most with those there. An edge
-    /// counts as its weights at both ends, or as 1 at each. Numbers are unchanged if the traffic
-    /// between nodes would not decrease.
+    /// The first member reads all tables and fills one node after the other: with the lowest
+    /// remaining number, then repeatedly with the one that exchanges most with those already on the
+    /// node. An edge counts as its weights at both ends, or as 1 at each. Numbers are unchanged if
+    /// the traffic between nodes would not decrease.
     ///
     /// # Errors
     /// [`TopologyError::Failed`] at all others if one member has an error. As [`Group::memory`],
@@ -114,7 +114,7 @@ async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyE
     group.split(Some(0), vertex as u64).await?.ok_or(TopologyError::Failed { member })
 }
 
-/// The traffic of each vertex with every other, in both directions together, by vertex.
+/// The traffic of each vertex with every other one, summed over both directions, by vertex.
 pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
 
 impl Cartesian {
@@ -142,8 +142,8 @@ impl Cartesian {
     }
 
     /// Returns the extents of a block of `size` members that divides the grid so that the fewest
-    /// pairs of neighbours are in different blocks; of several such blocks the one with the least
-    /// first extent, then the least second, and so on.
+    /// pairs of neighbours are in different blocks; among several such blocks, the one with the
+    /// smallest first extent, then the smallest second, and so on.
     fn block(&self, size: usize) -> Option<Vec<usize>> {
         let mut blocks = vec![(size, Vec::new())];
         for extent in self.dims() {
@@ -176,9 +176,9 @@ impl Cartesian {
     }
 }
 
-/// Returns the vertex of each member. Each node in turn takes the least remaining vertex, then
-/// repeatedly the one that exchanges most with those it has, and of several the least. `None` if
-/// the traffic between nodes would not decrease.
+/// Returns the vertex of each member. Each node in turn takes the lowest remaining vertex, then
+/// repeatedly the one that exchanges most with those it already has, the lowest one in case of a
+/// tie. `None` if the traffic between nodes would not decrease.
 pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut vertices = vec![0; nodes.of.len()];
     let mut left: Vec<bool> = vec![true; nodes.of.len()];

@@ -30,13 +30,13 @@ const CHANNEL: u64 = 8 + 8 * Offer::WORDS as u64 + 16;
 #[repr(C)]
 struct Address {
     name: Name,
-    /// 1 + label of the edge that is sent along, 0 for none.
+    /// 1 + label of the outgoing edge, 0 for none.
     sends: u64,
-    /// 1 + label of the edge that is received along, 0 for none.
+    /// 1 + label of the incoming edge, 0 for none.
     receives: u64,
     /// The region of the words.
     region: u64,
-    /// The offset in it of the channel's words.
+    /// The offset of the channel's words in that memory.
     start: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Mailboxes {
     words: Memory,
 }
 
-/// The box of an edge that is sent along.
+/// The box of an outgoing edge.
 pub(super) struct OutBox {
     pub(super) slot: usize,
     pub(super) member: usize,
@@ -69,7 +69,7 @@ pub(super) struct OutBox {
     pub(super) answered: u64,
 }
 
-/// The box of an edge that is received along.
+/// The box of an incoming edge.
 pub(super) struct InBox {
     pub(super) slot: usize,
     pub(super) member: usize,
@@ -117,7 +117,7 @@ fn addresses(channels: &[Channel], words: &Memory) -> Vec<Address> {
     channels.iter().map(address).collect()
 }
 
-/// The boxes of one channel: of the edge that is sent along, and of that received along.
+/// The boxes of one channel: of the outgoing edge, and of the incoming one.
 type Both = (Option<OutBox>, Option<InBox>);
 
 fn boxes(fabric: &Fabric, channel: &Channel, theirs: &Address, words: &Memory) -> Result<Both> {

@@ -1,5 +1,6 @@
-//! Which bytes of their buffers requests claim, and for how long: of every buffer, on both sides,
-//! from before a start reads the first byte until after a wait has written the last one.
+//! The bytes of their buffers that requests claim, and the duration of the claims: for every
+//! buffer, on both sides, from before a start reads the first byte until after a wait has written
+//! the last one.
 
 use crate::{FORMS, both, disturbed, fx100};
 use checks::jobs::threads;
@@ -125,8 +126,8 @@ impl Communication<'_> {
         }
     }
 
-    /// Tries to start with a view of each buffer that excludes it, one at a time, then starts and
-    /// ends.
+    /// Tries to start while a conflicting view of one buffer exists, for each buffer in turn; then
+    /// starts and ends.
     async fn meets(&mut self, used: &Used, what: &str) -> ProgramResult<()> {
         for round in 0..2 {
             for (at, buffer) in used.all().enumerate() {
@@ -158,7 +159,7 @@ impl Communication<'_> {
     }
 }
 
-/// Exchanges with the rank itself, of all numbers of buffers, against views.
+/// Exchanges with the rank itself, with all numbers of buffers, in conflict with views.
 async fn meeting(fabric: Fabric) -> ProgramResult<()> {
     let mut group = Group::world(&fabric).await?;
     for form in FORMS {
@@ -396,8 +397,8 @@ fn what_the_cpu_copies_is_claimed_until_it_is_copied() {
     }
 }
 
-/// A start that is dropped half-way keeps its claimed bytes from being lent, on both sides, as long
-/// as the request exists.
+/// A start that is dropped half-way prevents its claimed bytes from being lent, on both sides, as
+/// long as the request exists.
 #[test]
 fn a_start_that_is_dropped_keeps_its_claims() {
     let program = async |fabric: Fabric| {

@@ -16,7 +16,7 @@ async fn collectives(fabric: &Fabric) -> prdma_offload::Result<Collectives> {
     Collectives::new(Group::world(fabric).await?).await
 }
 
-/// Delays one member at one place, a different one each time.
+/// Delays one member at this point, a different one each time.
 async fn dawdle(fabric: &Fabric, k: u64, place: u64, n: usize) {
     if (k * 7 + place * 3) % n as u64 == fabric.rank().index() as u64 && k % 3 == place {
         fabric.compute(Duration::from_micros(40)).await;
@@ -76,7 +76,7 @@ async fn broadcasts(fabric: Fabric, form: Form, pipeline: Pipeline, len: usize, 
     Ok(())
 }
 
-/// Does not commute: a different order of folding has a different result.
+/// Not commutative: folding in a different order yields a different result.
 fn chained(a: f64, b: f64) -> f64 {
     a * 0.7 + b
 }
@@ -86,7 +86,7 @@ async fn allreduces(fabric: Fabric, form: Form, len: usize, times: u64) -> Progr
     let (me, n) = (all.group().me(), all.group().len());
     let (send, receive) = (Buffer::<f64>::new(&fabric, len + 1)?, Buffer::<f64>::new(&fabric, len + 1)?);
     let mut request = all.allreduce_init(&send, &receive, len, chained, &Options::form(form)).await?;
-    // With this many threads, there are fewer than four queues each.
+    // With more threads than this, there are fewer than four queues for each.
     assert!(request.form() == form || n > 12, "{form} of {n} is {}", request.form());
     let value = |member: usize, k: u64, at: usize| (member * 1000 + at) as f64 / (k + 3) as f64;
     for k in 1..=times {
@@ -224,7 +224,7 @@ fn without_queues_the_cpus_are_needed() {
     assert!(outcome.outs.iter().max() > Some(&1000), "{:?}", outcome.outs);
 }
 
-/// Errors of one member are reported to all, and the next call is not disturbed.
+/// Errors of one member are reported to all, and the next call is not affected.
 async fn wrong(fabric: Fabric) -> ProgramResult<()> {
     let mut all = collectives(&fabric).await?;
     let me = all.group().me();
@@ -265,8 +265,8 @@ fn errors_are_told_to_all() {
     fx100(3).run(&wrong).unwrap();
 }
 
-/// Queues run out: the next form is the same at all members. A member that drops a request gets its
-/// queues back.
+/// Queues run out: the next form is the same at all members. A member that drops a request regains
+/// its queues.
 async fn scarce(fabric: Fabric) -> ProgramResult<Vec<Form>> {
     let mut all = collectives(&fabric).await?;
     let (mut requests, mut forms) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! Memory that is lent, next to a thread that overwrites all memory it can access.
 //!
-//! That is all memory with a key, of all ranks: the words of groups, where members publish tables,
+//! This is all memory with a key, of all ranks: the words of groups, where members publish tables,
 //! staging memory. It writes garbage, keys of all existing regions, and copies of earlier contents.
 //! Requests may fail, or never be made; but the contents of a view do not change, and nothing
 //! panics.
@@ -23,7 +23,7 @@ use std::{
 const RANKS: usize = 3;
 const ROUNDS: u64 = 300;
 const STEPS: u64 = 8;
-/// The time after which a round is given up.
+/// The time after which a round is abandoned.
 const PATIENCE: Duration = Duration::from_millis(25);
 /// Elements of a block.
 const BLOCK: usize = 40;

@@ -56,8 +56,8 @@ fn two_queues_stay_out_of_step() {
     let out_of_step = iteration(Form::Queues(2), Router, apart);
     println!("in step {in_step:.1} µs, out of step {out_of_step:.1} µs");
     assert!(out_of_step > 1.2 * in_step, "{in_step} and {out_of_step} µs");
-    // The receive engines are the cause: where they take all messages at once, the initial timing
-    // has no effect.
+    // The receive engines are the cause: if they take all messages at once, the initial timing has
+    // no effect.
     for spread in [together, apart] {
         let without = iteration(Form::Queues(2), Latency, spread);
         assert!((without / in_step - 1.0).abs() < 0.01, "{without} µs without contention, {in_step} µs in step");

@@ -116,7 +116,7 @@ fn memory_of_another_job_is_refused() {
     let elsewhere = elsewhere.unwrap().pop().expect("one rank");
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         let mut hood = neighbours(&fabric).await?;
-        // Most probably the other memory's key names this one here.
+        // The other memory's key most probably identifies this memory here.
         let mine = Buffer::<u64>::in_place(&fabric, 6 * ROW)?;
         for (form, sends, receives) in [(Form::Cpu, &elsewhere, &mine), (Form::Cpu, &mine, &elsewhere)] {
             let options = Options::form(form);

@@ -1,6 +1,6 @@
-//! The crate as used by programs: layouts and topologies against oracles, exchanges and collectives
-//! over threads and in virtual time, small jobs under every delivery order and under loom, and
-//! counts of the costs of calls.
+//! The crate as used by programs: layouts and topologies compared with oracles, exchanges and
+//! collectives over threads and in virtual time, small jobs under every delivery order and under
+//! loom, and counts of the costs of calls.
 
 mod by_node;
 mod claims;
@@ -17,8 +17,8 @@ mod strided;
 mod transient;
 mod views;
 mod counts {
-    //! Counts as an oracle for the costs of calls: charges for software layers, operations of
-    //! making a request, reads of own words.
+    //! Counts as an oracle for the costs of calls: charges for software layers, operations that
+    //! create a request, reads of local words.
 
     mod charges;
     mod looks;
@@ -39,8 +39,8 @@ mod loom {
     mod wrong;
 }
 mod topologies {
-    //! Topologies: local properties, and collectives over threads and in virtual time against
-    //! sequential oracles.
+    //! Topologies: local properties, and collectives over threads and in virtual time, compared
+    //! with sequential oracles.
 
     mod agreement;
     mod edges;

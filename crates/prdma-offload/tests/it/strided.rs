@@ -1,5 +1,6 @@
-//! Columns of a matrix, which CPUs put as blocks: they arrive, by whichever puts are available, and
-//! the bytes between them are unchanged. A put of blocks that completes too early is found.
+//! Columns of a matrix, which CPUs put as blocks: they arrive regardless of which puts are
+//! available, and the bytes between them are unchanged. A put of blocks that completes too early is
+//! detected.
 
 use super::fx100;
 use checks::jobs::{threads, virtual_time};

@@ -1,4 +1,4 @@
-//! Exchanges that keep nothing.
+//! Exchanges without state between calls.
 
 use crate::{disturbed, fx100, neighbours};
 use checks::jobs::threads;

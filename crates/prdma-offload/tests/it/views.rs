@@ -41,7 +41,8 @@ async fn steps(fabric: Fabric, form: Form) -> ProgramResult<Vec<f64>> {
     field.view_mut(0..ROWS * WIDE)?.iter_mut().enumerate().for_each(|(at, cell)| *cell = me * 100.0 + at as f64);
     for _ in 0..4 {
         request.start().await?;
-        // The inside may be computed, sent cells may be read, received cells may not be accessed.
+        // The interior may be computed, sent cells may be read, received cells must not be
+        // accessed.
         let rows = field.rows(1, WIDE - 2, &[(ROWS, WIDE)])?;
         let sum: f64 = (0..ROWS).map(|row| rows.row(&[row]).iter().sum::<f64>()).sum();
         drop(rows);
@@ -123,7 +124,7 @@ fn a_start_that_meets_a_view_starts_nothing() {
     both(2, &meets);
 }
 
-/// A buffer that lends its memory is refused where others would write to it unguarded.
+/// A buffer that lends its memory is rejected where others would write to it unguarded.
 async fn refused(fabric: Fabric) -> ProgramResult<()> {
     let mut hood = ring(&fabric).await?;
     let field = Buffer::<u32>::in_place(&fabric, 8)?;

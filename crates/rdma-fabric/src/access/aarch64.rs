@@ -6,7 +6,7 @@
 //! later reads are ordered after it.
 //!
 //! # Safety
-//! Each instruction touches only bytes that the caller vouches for, and no block is `nomem`,
+//! Each instruction touches only bytes that the caller guarantees, and no block is `nomem`,
 //! `readonly` or `pure`: the compiler keeps all of them, in their order. Between the halves of an
 //! exclusive pair there is no other access, and the status register differs from the pair's others
 //! (outputs are early-clobbered), as the architecture demands.
@@ -15,7 +15,8 @@ use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
 use core::arch::{aarch64::uint8x16_t, asm};
 
-/// A copy's plain stores may be seen before those of an earlier copy, or before an earlier `stlr`.
+/// A copy's plain stores may be observed before those of an earlier copy, or before an earlier
+/// `stlr`.
 pub(super) const STORES_IN_ORDER: bool = false;
 
 macro_rules! word_access {
@@ -118,7 +119,7 @@ pub fn expect_store(p: *const u8) {
     unsafe { asm!("prfm pstl1keep, [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
 }
 
-/// Memory that others touch.
+/// Memory that others access.
 struct Shared;
 
 macro_rules! shared_moves {
@@ -197,7 +198,7 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Copies private bytes to shared ones.
+/// Copies bytes from private to shared memory.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes; no other code touches the private side.
@@ -214,7 +215,7 @@ pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Copies shared bytes to private ones.
+/// Copies bytes from shared to private memory.
 ///
 /// # Safety
 /// As [`copy_in`].
@@ -232,7 +233,7 @@ pub unsafe fn copy_out(dst: *mut u8, src: *const u8, len: usize) {
     }
 }
 
-/// Copies shared bytes to shared ones.
+/// Copies bytes from shared to shared memory.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.

@@ -16,17 +16,18 @@
 //! | [`barrier`] | a full barrier, after which all earlier stores of this CPU are visible |
 //! | copies | a copy of exactly 4 or 8 aligned bytes is one load (acquire) or store (release); a longer one has no order inside, and is ordered before later stores, read-modify-writes and fences of this CPU |
 //!
-//! [`STORES_IN_ORDER`] says whether all stores of one CPU, including those of copies, are seen in
-//! order: then any observer that sees a byte of a later copy sees all of an earlier one.
+//! [`STORES_IN_ORDER`] states whether all stores of one CPU, including those of copies, are
+//! observed in order: then any observer that sees a byte of a later copy sees all of an earlier
+//! one.
 //!
 //! Overlapping source and destination leave unspecified bytes in the destination, and have no other
 //! effect; a copy of at most 64 bytes leaves the previous bytes of the source.
 //!
 //! # Safety
-//! Callers give addresses that are valid for the bytes, in memory that is accessed only through
-//! this module. In return no access here is a data race in Rust's sense: shared bytes are touched
-//! by assembly, which the compiler keeps as written, or by atomics of one width. The two forms
-//! never occur on the same byte: the form is fixed when the crate is compiled.
+//! Callers pass addresses that are valid for the bytes, in memory that is accessed only through
+//! this module. Under this condition no access here is a data race in Rust's sense: shared bytes
+//! are touched by assembly, which the compiler keeps as written, or by atomics of one width. The
+//! two forms never occur on the same byte: the form is fixed when the crate is compiled.
 
 #![allow(unsafe_code)]
 
@@ -53,9 +54,9 @@ pub const CELL: usize = if cfg!(any(miri, not(any(target_arch = "x86_64", target
 /// Whether an observer that sees any byte of a store or copy of one CPU sees all of that CPU's
 /// earlier ones.
 ///
-/// On x86-64 stores are seen in their order, and none here is non-temporal. The bytes of one string
-/// move may be seen in any order, but not before an earlier store or after a later one. On aarch64
-/// only a store of a word is ordered after earlier accesses; copies are not ordered among
+/// On x86-64 stores are observed in their order, and none here is non-temporal. The bytes of one
+/// string move may be seen in any order, but not before an earlier store or after a later one. On
+/// aarch64 only a store of a word is ordered after earlier accesses; copies are not ordered among
 /// themselves. Portable cells are released one by one.
 pub const STORES_IN_ORDER: bool = chosen::STORES_IN_ORDER;
 
@@ -98,8 +99,8 @@ pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
     unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
 }
 
-/// Copies shared bytes to shared ones as [`copy_between`] does, as one of several copies of equal
-/// length, `all` bytes together. The total selects the fastest method.
+/// Copies as [`copy_between`] does, as one of several copies of equal length with a total of `all`
+/// bytes. The total selects the fastest method.
 ///
 /// # Safety
 /// As [`copy_between`].
@@ -121,9 +122,9 @@ pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) 
 /// later load or store of this CPU.
 ///
 /// On x86-64 a locked instruction is one, for loads and stores of write-back memory (Intel SDM
-/// volume 3, section 9.2; AMD APM volume 2, section 7.4.2), at a fraction of the price of the
-/// `mfence` that a fence is compiled to. `mfence` does more for memory of other types, which holds
-/// no registered memory of this machine, and for non-temporal stores, which are not made here.
+/// volume 3, section 9.2; AMD APM volume 2, section 7.4.2), at a fraction of the cost of the
+/// `mfence` to which a fence is compiled. `mfence` also orders accesses to other memory types,
+/// which are never registered here, and non-temporal stores, which this module does not make.
 #[inline(always)]
 pub fn barrier() {
     if cfg!(all(target_arch = "x86_64", not(miri))) {

@@ -18,10 +18,10 @@ const CELL: usize = 8;
 #[cfg_attr(test, allow(dead_code))]
 pub(super) const STORES_IN_ORDER: bool = true;
 
-/// Does nothing: there is no such hint here.
+/// Does nothing: no such hint is available.
 pub fn expect_store(_: *const u8) {}
 
-/// Returns the cell that holds byte `p`, and the byte's place in it.
+/// Returns the cell that holds byte `p`, and the byte's position in it.
 ///
 /// # Safety
 /// `p` points into memory that lives for `'a` and is accessed through cells only.
@@ -131,8 +131,8 @@ pub(super) unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
     }
 }
 
-/// Calls `f` with each run of bytes of `len` that lies in one cell: its place in the copy and its
-/// length.
+/// Calls `f` with each run of bytes of `len` that lies in one cell: its position in the copy and
+/// its length.
 fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
     let mut done = 0;
     while done < len {
@@ -142,7 +142,7 @@ fn runs(start: usize, len: usize, mut f: impl FnMut(usize, usize)) {
     }
 }
 
-/// Copies private bytes to shared ones.
+/// Copies bytes from private to shared memory.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes; no other code touches the private side.
@@ -158,7 +158,7 @@ pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
     });
 }
 
-/// Copies shared bytes to private ones.
+/// Copies bytes from shared to private memory.
 ///
 /// # Safety
 /// As [`copy_in`].
@@ -173,7 +173,7 @@ pub unsafe fn copy_out(dst: *mut u8, src: *const u8, len: usize) {
     });
 }
 
-/// Copies shared bytes to shared ones.
+/// Copies bytes from shared to shared memory.
 ///
 /// # Safety
 /// Both sides are valid for `len` bytes.

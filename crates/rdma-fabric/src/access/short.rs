@@ -96,7 +96,7 @@ where
     }
 }
 
-/// Memory that no other code touches: moves that the compiler may optimize.
+/// Accesses to memory that no other code touches, which the compiler may therefore optimize.
 pub(super) struct Private<Wide>(core::marker::PhantomData<Wide>);
 
 macro_rules! private_moves {

@@ -1,4 +1,5 @@
-//! Both forms of access against plain slices: every width, alignment and a range of lengths.
+//! Both forms of access, compared with plain slices: every width and alignment, and a range of
+//! lengths.
 
 #[cfg(not(miri))]
 use super::chosen;
@@ -164,7 +165,7 @@ macro_rules! access_tests {
             }
 
             /// Copies of many lengths, at any alignment, while another thread writes: each byte is
-            /// an old or a new one.
+            /// either old or new.
             #[test]
             fn racing_copies_see_old_or_new_bytes() {
                 const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };

@@ -4,9 +4,9 @@
 //! 9.2.4). No store here is non-temporal, which would break that.
 //!
 //! # Safety
-//! Each instruction touches only bytes that the caller vouches for, has no other operands than
-//! those declared, and no block is `nomem`, `readonly` or `pure`: the compiler keeps all of them,
-//! in their order.
+//! Each instruction touches only bytes that the caller guarantees, has no other operands than those
+//! declared, and no block is `nomem`, `readonly` or `pure`: the compiler keeps all of them, in
+//! their order.
 
 use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
@@ -100,7 +100,7 @@ pub fn expect_store(p: *const u8) {
     unsafe { asm!("prefetchw byte ptr [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
 }
 
-/// Memory that others touch.
+/// Memory that others access.
 struct Shared;
 
 macro_rules! shared_moves {
@@ -294,15 +294,15 @@ macro_rules! copy {
     };
 }
 copy! {
-    /// Copies private bytes to shared ones.
+    /// Copies bytes from private to shared memory.
     copy_in: Shared, Private<__m128i>
 }
 copy! {
-    /// Copies shared bytes to private ones.
+    /// Copies bytes from shared to private memory.
     copy_out: Private<__m128i>, Shared
 }
 copy! {
-    /// Copies shared bytes to shared ones.
+    /// Copies bytes from shared to shared memory.
     copy_between: Shared, Shared
 }
 
@@ -323,7 +323,7 @@ pub unsafe fn zero(dst: *mut u8, len: usize) {
 mod tests {
     use super::*;
 
-    /// The forms that this machine doesn't choose are tested too.
+    /// The forms that are not chosen on this machine are tested as well.
     #[test]
     fn all_long_forms_move_exactly_their_bytes() {
         type Form = unsafe fn(*mut u8, *const u8, usize);

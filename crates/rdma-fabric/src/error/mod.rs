@@ -13,7 +13,7 @@ pub use details::{
     OutOfBounds, OutOfMachineMemory, OutOfMemory, Setting,
 };
 
-/// A static text behind one pointer, written `&"control queues"`. It takes half the size of a
+/// A static text behind a thin pointer, written `&"control queues"`. It takes half the size of a
 /// `&'static str`, so that an error that holds one stays small.
 pub type Literal = &'static &'static str;
 
@@ -21,7 +21,7 @@ pub type Literal = &'static &'static str;
 /// to find the cause.
 ///
 /// It is two words in size: a larger error would cost every call that succeeds. Details that don't
-/// fit are behind a box; they become a `FabricError` by `From`.
+/// fit are boxed; they are converted to a `FabricError` by `From`.
 ///
 /// ```
 /// use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, error::OutOfBounds};
@@ -103,8 +103,8 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The region has no key: it is reached only through the capability that it was allocated with
-    /// ([`crate::Fabric::keyless`]).
+    /// The region has no key: it is accessible only through the capability with which it was
+    /// allocated ([`crate::Fabric::keyless`]).
     #[error(
         "{region:?} of {rank} is protected: it has no key and is accessible only through the handle that allocated it"
     )]
@@ -114,7 +114,7 @@ pub enum FabricError {
         /// The key used.
         region: RegionKey,
     },
-    /// The rank's part of a locked region has no address in this process: it is reached only by
+    /// The rank's part of a locked region has no address in this process: it is accessible only by
     /// copies.
     #[error("{region:?} of {rank} is not mapped here: use get and put")]
     NotMapped {
@@ -129,10 +129,10 @@ pub enum FabricError {
     /// The address is not a multiple of the alignment of the element type.
     #[error(transparent)]
     Misaligned(Box<Misaligned>),
-    /// This build accesses shared memory in cells of another width (portable access, Miri).
+    /// This build accesses shared memory in cells of a different width (portable access, Miri).
     #[error(transparent)]
     CellWidth(Box<CellWidth>),
-    /// The memory was registered for transfers only, and is reached by copies of the operating
+    /// The memory was registered for transfers only, and is accessed by copies of the operating
     /// system; or the network has no atomics ([`crate::Caps::atomics`]).
     #[error(transparent)]
     NoAtomics(Box<NoAtomics>),
@@ -145,7 +145,7 @@ pub enum FabricError {
     /// The blocks of a put are invalid.
     #[error(transparent)]
     Blocks(Box<BlocksError>),
-    /// One multicast can't reach these ranks, or these places.
+    /// A single multicast can't reach these ranks, or these locations.
     #[error(transparent)]
     Multicast(Box<MulticastError>),
     /// No registered memory is left.
@@ -170,7 +170,7 @@ pub enum FabricError {
         /// The bits available, [`crate::Caps::notice_bits`].
         bits: u32,
     },
-    /// This rank is, or was, another process.
+    /// This rank is, or was, a different process.
     #[error(
         "{rank} is another process of the job, or was one: a command is to start one program as each rank, and only once; \
              programs that are no ranks are started without the job's variable in their environment"
@@ -188,7 +188,7 @@ pub enum FabricError {
         /// The feature asked for.
         feature: Literal,
     },
-    /// Shared control data holds a value that no well-behaved rank writes.
+    /// Shared control data contains a value that no well-behaved rank writes.
     #[error("control data of {rank} is damaged: {what}")]
     Corrupt {
         /// The owner of the data.
@@ -218,7 +218,7 @@ pub enum FabricError {
     },
 }
 
-// The word that a load yields fits beside the error: no hot call needs a third one.
+// The word that a load yields fits next to the error: no hot call returns a third word.
 const _: () = assert!(size_of::<FabricError>() <= 16 && size_of::<Result<u64>>() <= 16);
 
 impl FabricError {
@@ -235,7 +235,7 @@ impl FabricError {
         Misaligned { addr, align }.into()
     }
 
-    /// Creates the error for an atomic at `addr`, where memory is reached only by copies of the
+    /// Creates the error for an atomic at `addr`, where memory is accessible only by copies of the
     /// operating system.
     #[cold]
     pub fn no_atomics(addr: RemoteAddr) -> Self {
@@ -248,7 +248,7 @@ impl FabricError {
         NoAtomics { addr, because: NoAtomicsCause::Network }.into()
     }
 
-    /// Creates the error for `have` elements where `want` are wanted.
+    /// Creates the error for `have` elements where `want` are required.
     #[cold]
     pub fn length_mismatch(have: usize, want: usize) -> Self {
         LengthMismatch { have, want }.into()
@@ -261,12 +261,12 @@ impl FabricError {
         Setting { name, problem: problem.into() }.into()
     }
 
-    /// Returns the rank that this error reports as gone, together with its registered memory: it
-    /// was lost ([`FabricError::PeerLost`]), has finished ([`FabricError::MemberLeft`]), or has
-    /// dropped the requested region ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]),
-    /// as a rank does when its program ends. Only the first implies that none of its operations
-    /// takes effect any more. A rank that never registered a region cannot be distinguished from
-    /// one that has dropped it.
+    /// Returns the rank that no longer exists according to this error, or whose registered memory
+    /// no longer exists: it was lost ([`FabricError::PeerLost`]), has finished
+    /// ([`FabricError::MemberLeft`]), or has dropped the requested region
+    /// ([`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`]), as a rank does when its
+    /// program ends. Only the first implies that none of its operations takes effect any longer. A
+    /// rank that never registered a region cannot be distinguished from one that has dropped it.
     ///
     /// ```
     /// use rdma_fabric::{FabricError, Rank};

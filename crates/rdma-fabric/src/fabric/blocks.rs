@@ -1,4 +1,5 @@
-//! Puts of several blocks: one post where the provider has such puts, otherwise a put of each block.
+//! Puts of several blocks: a single post if the provider supports such puts, otherwise a put of
+//! each block.
 
 use super::{DirectOp, Fabric, direct::put_now, operation_future::OperationFuture};
 use crate::{
@@ -13,12 +14,12 @@ impl Fabric {
     /// element of the last one, with the same layout: block `i` begins `i * blocks.stride` *bytes*
     /// into either.
     ///
-    /// For flushes, waits and errors it is a single put, and it does not change the bytes between
-    /// the blocks. Some networks post it as one command, which costs less than a put of each block;
-    /// over the others it consists of those puts, several at a time. Blocks do not overlap each
-    /// other, so the stride is no less than a block; if a block of the source overlaps one of the
-    /// destination, the bytes that arrive are unspecified. If the future is dropped, blocks that
-    /// were posted still arrive.
+    /// For flushes, waits and errors it counts as a single put, and it does not change the bytes
+    /// between the blocks. Some networks post it as one command, which costs less than a put of
+    /// each block; over the others it consists of those puts, several at a time. Blocks do not
+    /// overlap each other, so the stride is no less than a block; if a block of the source overlaps
+    /// one of the destination, the bytes that arrive are unspecified. If the future is dropped,
+    /// blocks that were posted still arrive.
     ///
     /// ```
     /// # use rdma_fabric::{Blocks, Fabric, LocalSpan, RemoteSpan, Result};
@@ -31,8 +32,9 @@ impl Fabric {
     /// ```
     ///
     /// # Errors
-    /// As [`Fabric::put`]; [`FabricError::Blocks`], and [`FabricError::LengthMismatch`] if the blocks
-    /// extend over more elements than the spans have, or over less. Then nothing is put.
+    /// As [`Fabric::put`]; [`FabricError::Blocks`], and [`FabricError::LengthMismatch`] if the
+    /// blocks extend over more elements than the spans contain, or over fewer. In these cases
+    /// nothing is put.
     pub async fn put_blocks<T: Pod>(
         &self,
         to: &RemoteSpan<T>,
@@ -98,7 +100,7 @@ impl<'a, T: Pod> BlockPut<'a, T> {
         Ok(BlockPut { to, from, elements, blocks: if elements == 0 { Blocks::ONE } else { blocks } })
     }
 
-    /// Posts the remaining blocks as far as there is room; returns whether all have been posted.
+    /// Posts the remaining blocks as long as there is room; returns whether all have been posted.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].

@@ -1,4 +1,5 @@
-//! Copies: directly where both places are mapped, otherwise as a get, a put or a third-party copy.
+//! Copies: executed directly if both places are mapped, otherwise as a get, a put or a third-party
+//! copy.
 
 use super::{DirectOp, Fabric, direct::same_length};
 use crate::{
@@ -20,8 +21,8 @@ impl<T: Pod> DirectOp for Copy<'_, T> {
         Ok(())
     }
 
-    /// Posts a get if the destination is own memory, a put if only the source is, and otherwise a
-    /// third-party copy.
+    /// Posts a get if the destination is local memory, a put if only the source is local, and
+    /// otherwise a third-party copy.
     fn post(&mut self, fabric: &Fabric) -> Posted {
         let (to, from, me) = (self.to.place(), self.from.place(), fabric.rank());
         if let Err(error) = same_length::<T>(self.from.len(), to) {

@@ -1,4 +1,4 @@
-//! Execution of operations: directly where the place is mapped, otherwise by the provider.
+//! Execution of operations: directly if the place is mapped, otherwise by the provider.
 //!
 //! The kind of each atomic is known at compile time: if a future kept it as an [`Amo`], it would
 //! have to be inspected again at run time.
@@ -20,7 +20,7 @@ pub(crate) trait DirectOp: Sized {
     /// The way in which a [`Handle`](crate::Handle) completes the value that [`DirectOp::finish`]
     /// yielded when the operation was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
-    /// Executes the operation directly, or gives it back.
+    /// Executes the operation directly, or returns it.
     fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;
     /// Posts the operation.
     fn post(&mut self, fabric: &Fabric) -> Posted;
@@ -30,7 +30,7 @@ pub(crate) trait DirectOp: Sized {
     }
     /// Returns the operation's result; `word` is the value before an atomic.
     fn finish(self, word: u64) -> Self::Out;
-    /// Returns the rank whose notice queue the operation needs room in.
+    /// Returns the rank in whose notice queue the operation needs room.
     fn notifies(&self) -> Option<Rank> {
         None
     }
@@ -84,7 +84,7 @@ atomics! {
     compare_swap: CompareSwap(expected, new) = Amo::CompareSwap { expected, new };
     /// Sets bits by a bitwise or; returns the previous value.
     fetch_or: Or(bits) = Amo::Or(bits);
-    /// Keeps bits by a bitwise and; returns the previous value.
+    /// Clears bits by a bitwise and; returns the previous value.
     fetch_and: And(bits) = Amo::And(bits);
 }
 
@@ -256,7 +256,7 @@ impl<T: Pod> DirectOp for PutSlice<'_, T> {
     }
 }
 
-/// A get into borrowed memory: providers see it while they are polled, and fill it then.
+/// A get into borrowed memory, which providers can access, and fill, only while being polled.
 pub(super) struct GetSlice<'a, T> {
     pub(super) from: &'a Place,
     pub(super) to: &'a mut [T],

@@ -15,8 +15,8 @@ use crate::{
 use core::future::Future;
 
 impl Fabric {
-    /// Registers `bytes` zeroed bytes of this rank's own memory. Local: peers learn the key by
-    /// other means.
+    /// Registers `bytes` zeroed bytes of this rank's own memory. Local: the program sends the key
+    /// to peers.
     ///
     /// # Errors
     /// [`FabricError::OutOfMemory`], [`FabricError::TooManyRegions`].
@@ -27,7 +27,7 @@ impl Fabric {
     /// Registers `bytes` zeroed bytes on *every* rank under one key.
     ///
     /// Collective: all ranks call it, in the same order relative to other symmetric allocations and
-    /// with the same size. When it returns, every rank's part can be reached. Dropping a symmetric
+    /// with the same size. When it returns, every rank's part is accessible. Dropping a symmetric
     /// region frees the rank's own part; the room is reused only for symmetric allocations, and
     /// only after all parts were dropped, in the same order on every rank.
     ///
@@ -37,13 +37,12 @@ impl Fabric {
         self.provider().alloc_symmetric(bytes)
     }
 
-    /// Registers memory that this rank already has. The buffer is handed over, peers reach it by
-    /// key like any region, and [`Registered::take`] gives it back. A boxed slice becomes a vector
-    /// by `into_vec`, which moves no bytes.
+    /// Registers memory that this rank already has. The buffer is moved in, peers access it by key
+    /// like any region, and [`Registered::take`] returns it. A boxed slice becomes a vector by
+    /// `into_vec`, which moves no bytes.
     ///
-    /// Local: peers learn the key by other means. [`crate::Caps::register_existing`] gives the way
-    /// in which it is reached; where that is [`crate::Existing::CrossCopy`], atomics on it are
-    /// refused.
+    /// Local: the program sends the key to peers. [`crate::Caps::register_existing`] tells how
+    /// peers access it; if that is [`crate::Existing::CrossCopy`], atomics on it are refused.
     ///
     /// # Errors
     /// [`RegisterError`] with the memory: [`FabricError::Unsupported`],
@@ -52,8 +51,8 @@ impl Fabric {
         Registered::new(self, memory, Uses::Transfers)
     }
 
-    /// Registers memory that peers also use with atomics: staged where the buffer itself can't have
-    /// them.
+    /// Registers memory on which peers also use atomics: staged if the buffer itself does not
+    /// support them.
     ///
     /// # Errors
     /// As [`Fabric::register`].
@@ -73,7 +72,7 @@ impl Fabric {
     }
 
     /// Deregisters memory registered by [`Fabric::adopt`], waits until no operation accesses it,
-    /// and gives the memory back: the provider's part of [`crate::Registered::take`].
+    /// and returns the memory: the provider's part of [`crate::Registered::take`].
     ///
     /// # Errors
     /// As [`crate::Registered::take`].
@@ -82,17 +81,17 @@ impl Fabric {
     }
 
     /// Creates another handle of this rank, whose allocations are *locked regions*: they have no
-    /// key for others. Addresses in its [symmetric allocations](Fabric::alloc_symmetric) are
-    /// resolved by this handle and its clones; addresses in regions that it
+    /// key that others could use. Addresses in its [symmetric allocations](Fabric::alloc_symmetric)
+    /// are resolved by this handle and its clones; addresses in regions that it
     /// [allocates](Fabric::alloc) by itself are resolved by handles of any rank whose pact is the
     /// same. Every other handle of any rank, and every control queue, refuses with
     /// [`FabricError::Locked`]. Otherwise the handle behaves like this one, except that it does not
-    /// register existing memory, and that where memory isn't [mapped](crate::LockedMemory::Mapped)
-    /// it allocates nothing by itself.
+    /// register existing memory, and that it supports only symmetric allocations unless memory is
+    /// [mapped](crate::LockedMemory::Mapped).
     ///
-    /// Ranks that allocate together must have made their handles with the same [`Pact`], and must
-    /// have performed the same number of allocations through them; otherwise the allocation is a
-    /// [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] reports whether such memory
+    /// Ranks that allocate together must have created their handles with the same [`Pact`], and
+    /// must have performed the same number of allocations through them; otherwise the allocation is
+    /// a [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] reports whether such memory
     /// exists.
     ///
     /// # Errors
@@ -103,7 +102,7 @@ impl Fabric {
     }
 
     /// Returns whether `region` is memory that `rank` allocated by itself through a handle with the
-    /// pact of this handle: all code that can write it keeps to the pact.
+    /// pact of this handle: all code that can write it adheres to the pact.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -115,7 +114,7 @@ impl Fabric {
     }
 
     /// Deregisters memory that was allocated through this handle, which is [`Fabric::keyless`]. Its
-    /// bytes are never used again: operations on them may still be in flight.
+    /// bytes are never reused, because operations on them may still be in flight.
     pub fn abandon(&self, region: Region) {
         match self.provider().keyless() {
             Some(keyless) => keyless.abandon(region),
@@ -124,7 +123,7 @@ impl Fabric {
     }
 
     /// Returns the location of `rank`'s part of a region in this process's memory, if the region
-    /// was allocated through this handle, the handle was made with a pact that [allows
+    /// was allocated through this handle, the handle was created with a pact that [allows
     /// references](Pact::references), and the provider maps it.
     ///
     /// # Errors
@@ -154,7 +153,7 @@ impl Fabric {
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(RemoteWord::new)
     }
 
-    /// Resolves `len` elements of some rank's memory.
+    /// Resolves `len` elements of any rank's memory.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
@@ -187,15 +186,15 @@ impl Fabric {
 
 /// The rank's own memory, which is read and written by copying.
 impl Fabric {
-    /// Returns whether peers' CPUs may write the word while this rank polls it: then polling for a
-    /// moment may avoid a wait.
+    /// Returns whether peers' CPUs may write the word while this rank polls it: if so, polling
+    /// briefly may avoid a wait.
     #[inline(always)]
     pub fn is_shared<W: AtomicWord>(&self, word: &LocalWord<W>) -> bool {
         word.place().load(W::BYTES).is_some()
     }
 
-    /// Loads a word of this rank's own memory. Sees the values of peers' visible puts and atomics,
-    /// and everything they made visible before (acquire).
+    /// Loads a word of this rank's own memory. Observes the values of peers' visible puts and
+    /// atomics, and everything that they made visible before (acquire).
     ///
     /// # Errors
     /// [`crate::FabricError::StaleRegion`].
@@ -203,7 +202,7 @@ impl Fabric {
     pub fn load<W: AtomicWord>(&self, word: &LocalWord<W>) -> Result<W> {
         match word.place().load(W::BYTES) {
             Some(bits) => Ok(W::from_bits(bits)),
-            // Taken apart, so that a value that is loaded at once stays in registers.
+            // Destructured, so that a value that is loaded immediately stays in registers.
             None => match read_word(self, word.place(), false) {
                 Ok(value) => Ok(value),
                 Err(error) => Err(error),
@@ -240,7 +239,7 @@ impl Fabric {
         }
     }
 
-    /// Copies this rank's own registered memory out. If peers write it meanwhile, each byte is
+    /// Copies this rank's own registered memory out. If peers write it concurrently, each byte is
     /// either old or new.
     ///
     /// # Errors
@@ -285,15 +284,15 @@ fn own(me: Rank, addr: RemoteAddr) -> Result<()> {
     }
 }
 
-/// Returns the bytes of `len` elements. If they can't be counted, a number that no region has: the
-/// provider refuses it, and knows the region's length.
+/// Returns the bytes of `len` elements. On overflow, returns a number that exceeds every region:
+/// the provider, which knows the region's length, refuses it.
 #[inline]
 fn bytes_of<T>(len: usize) -> usize {
     len.saturating_mul(size_of::<T>())
 }
 
-/// Returns the bytes that hold `len` elements in whole words, at least one. If they can't be counted,
-/// a number that no provider has.
+/// Returns the bytes that hold `len` elements in whole words, at least one. On overflow, returns a
+/// number that exceeds the memory of every provider.
 pub(crate) fn whole_words<T>(len: usize) -> usize {
     bytes_of::<T>(len).max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX)
 }

@@ -1,7 +1,7 @@
 //! The type that programs hold, on any provider.
 //!
-//! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite holds
-//! every provider to it.
+//! `docs/contract/fabric.md` states the contract sentence by sentence; the conformance suite checks
+//! every provider against it.
 
 mod abort;
 pub(crate) mod blocks;
@@ -39,9 +39,9 @@ use std::sync::Arc;
 /// reports this (the source is reusable, the result has arrived); a put is *visible* after
 /// [`Fabric::flush`]. These are three separate events with three separate methods.
 ///
-/// Operations of one rank to one target are executed in the order they are posted only as far as
-/// [`Caps::put_order`] and [`Caps::puts_in_order`] say; everything else needs a flush or an awaited
-/// handle in between.
+/// Operations of one rank to one target are executed in the order they are posted only to the
+/// extent guaranteed by [`Caps::put_order`] and [`Caps::puts_in_order`]; everything else needs a
+/// flush or an awaited handle in between.
 ///
 /// It is one type on every [provider](crate::provider::Provider), so that the provider can be
 /// chosen at run time and protocols are compiled once. A simulator's fabric must be used on the
@@ -84,7 +84,7 @@ pub struct Fabric {
 struct FabricInner<P: ?Sized> {
     rank: Rank,
     /// Whether references may be made to memory without a key, because the provider is known to
-    /// keep the contract.
+    /// fulfil the contract.
     vouched: bool,
     facts: Arc<JobFacts>,
     triggers: Triggers,
@@ -110,7 +110,7 @@ impl Fabric {
         self.facts().ranks
     }
 
-    /// Returns the machine that a rank runs on.
+    /// Returns the machine on which a rank runs.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
@@ -125,8 +125,8 @@ impl Fabric {
         }))
     }
 
-    /// Returns the number of nodes of the job. Each node has at least one rank and a number below
-    /// this.
+    /// Returns the number of nodes of the job. Nodes are numbered from 0, and each has at least one
+    /// rank.
     pub fn nodes(&self) -> usize {
         match &self.facts().nodes {
             Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
@@ -158,8 +158,8 @@ impl Fabric {
         caps
     }
 
-    /// Returns the puts that this rank has [armed](crate::triggered) and not yet carried out: one
-    /// set for all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
+    /// Returns the puts that this rank has [armed](crate::triggered) and not yet executed: one set
+    /// for all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
         &self.inner.triggers
@@ -174,12 +174,12 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched: false, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates the fabric of `rank` over a provider under which references may be made to memory
-    /// without a key.
+    /// Creates the fabric of `rank` over a provider for which references to memory without a key
+    /// may be created.
     ///
     /// # Safety
-    /// The provider keeps the contract: its atomics are atomic, and the order that they establish
-    /// holds for plain accesses to mapped memory, too. It is the provider of `rank`, whose number
+    /// The provider fulfils the contract: its atomics are atomic, and the order that they establish
+    /// also holds for plain accesses to mapped memory. It is the provider of `rank`, whose number
     /// no other job member has, and `facts` are those of its job: locks rely on both.
     #[allow(unsafe_code)]
     pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
@@ -196,8 +196,8 @@ impl Fabric {
         self.another(false, provider)
     }
 
-    /// Creates another handle of this rank, over another provider under which references may be
-    /// made.
+    /// Creates another handle of this rank, over another provider for which references may be
+    /// created.
     ///
     /// # Safety
     /// As for [`Fabric::vouched`]; rank and facts of this handle are those of the provider's rank.
@@ -213,8 +213,8 @@ impl Fabric {
         Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
     }
 
-    /// Puts this fabric under a wrapper, which may change operations arbitrarily. The new fabric
-    /// has no armed puts.
+    /// Wraps this fabric in another provider, which may change operations arbitrarily. The new
+    /// fabric has no armed puts.
     #[must_use]
     pub fn under(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
@@ -226,7 +226,7 @@ impl Fabric {
         2 * size_of::<usize>() + size_of::<FabricInner<P>>()
     }
 
-    /// Returns the provider that this fabric runs on.
+    /// Returns the provider on which this fabric runs.
     #[inline(always)]
     pub fn provider(&self) -> &dyn Provider {
         &self.inner.provider
@@ -243,7 +243,7 @@ impl Fabric {
         &self.inner.facts
     }
 
-    /// Wakes the owner of a place that was written directly, if it may be parked.
+    /// Wakes the owner of a place after a direct write, if the owner may be parked.
     #[inline(always)]
     fn ring_if_parked(&self, place: &Place) {
         if place.may_be_parked_at() {
@@ -251,7 +251,8 @@ impl Fabric {
         }
     }
 
-    /// Rings the owner; out of line, so that the short path keeps its values in registers.
+    /// Rings the owner's doorbell; out of line, so that the short path keeps its values in
+    /// registers.
     #[cold]
     #[inline(never)]
     fn ring(&self, place: &Place) {
@@ -263,15 +264,15 @@ impl Fabric {
 pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
-/// closure that captures the values that all ranks share.
+/// closure that captures the values shared by all ranks.
 ///
-/// A program gets the facilities of its provider; [`Fabric::caps`], [`Fabric::queue_limits`] and
+/// A program uses the facilities of its provider; [`Fabric::caps`], [`Fabric::queue_limits`] and
 /// [`Fabric::barrier_limits`] report them at run time. It has no hidden state, clock or random
 /// source outside the fabric, so that a simulated run can be replayed.
 ///
-/// A program keeps its fabric to itself. A rank that shares its fabric with threads of its own is
-/// run by the provider's entry points for such ranks (`run_with`, `launch_shared`), because a job
-/// whose programs all wait is declared deadlocked.
+/// A program must not share its fabric with threads of its own; a rank that does so is run by the
+/// provider's entry points for such ranks (`run_with`, `launch_shared`), because a job whose
+/// programs all wait is declared deadlocked.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that
 /// depend on it end with [`FabricError::PeerLost`].

@@ -1,4 +1,4 @@
-//! Multicasts: one put to the same place at each of some ranks.
+//! Multicasts: one put to the same location on several ranks.
 
 use super::{DirectOp, Fabric, operation_future::OperationFuture};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 use bytemuck::Pod;
 use core::{fmt, future::Future, marker::PhantomData, ops::Range};
 
-/// The same elements of some ranks' memory: the destination of a [multicast](Fabric::multicast).
+/// The same elements of several ranks' memory: the destination of a [multicast](Fabric::multicast).
 pub struct MulticastSpan<T: Pod> {
     /// One for each member.
     places: Box<[Place]>,
@@ -34,7 +34,7 @@ impl<T: Pod> MulticastSpan<T> {
         self.elements
     }
 
-    /// Returns the ranks that a multicast writes to.
+    /// Returns the ranks to which a multicast writes.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Rank> {
         self.places.iter().map(Place::rank)
     }
@@ -59,22 +59,22 @@ impl Fabric {
     }
 
     /// Checks that one [multicast](Fabric::multicast) can reach these ranks, so that a protocol can
-    /// choose another way beforehand. The answer is the same each time, and on every rank.
+    /// choose another algorithm in advance. The answer is always the same, on every rank.
     ///
     /// Hardware broadcasts reach ranks on separate nodes, and only such nodes as fill a box (a
     /// line, a rectangle, …) of the network. [`crate::Multicasts::Software`] reaches any ranks.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] where there are no multicasts ([`crate::Caps::multicasts`]),
-    /// [`FabricError::Multicast`], which names the reason, and [`FabricError::NoSuchRank`].
+    /// [`FabricError::Unsupported`] if there are no multicasts ([`crate::Caps::multicasts`]),
+    /// [`FabricError::Multicast`] with the reason, and [`FabricError::NoSuchRank`].
     pub fn multicast_for(&self, members: &[Rank]) -> Result<()> {
         let multicasts = self.multicasts()?;
         members.iter().try_for_each(|rank| self.node(*rank).map(drop))?;
         multicasts.reaches(members)
     }
 
-    /// Resolves `len` elements at each of some addresses, which name the same offset of the same
-    /// region, such as a [symmetric](Fabric::alloc_symmetric) one, of different ranks: the members.
+    /// Resolves `len` elements at each of several addresses: the same offset in the same region
+    /// (such as a [symmetric](Fabric::alloc_symmetric) one) of different ranks, the members.
     ///
     /// # Errors
     /// As [`Fabric::multicast_for`] and [`Fabric::locate`]; [`FabricError::Multicast`] if regions or
@@ -92,7 +92,7 @@ impl Fabric {
         Ok(MulticastSpan { places, elements: len, element: PhantomData })
     }
 
-    /// Posts a [multicast](Fabric::multicast), or gives the source back. Never blocks.
+    /// Posts a [multicast](Fabric::multicast), or returns the source. Never blocks.
     ///
     /// # Errors
     /// [`Refused`], with the source.
@@ -105,7 +105,7 @@ impl Fabric {
     }
 
     /// Puts the same elements to all members at once, including this rank if it is one; waits until
-    /// the source is reusable, and gives it back.
+    /// the source is reusable, and returns it.
     ///
     /// For visibility, order and errors it is one put to each member: arrival at a member is known
     /// after a [`Fabric::flush`] of it, or after [`Fabric::flush_all`]. A source in registered
@@ -131,7 +131,7 @@ impl Fabric {
     /// ```
     ///
     /// # Errors
-    /// As [`Fabric::put`], of any member; the other members may have got the elements.
+    /// As [`Fabric::put`], of any member; the other members may have received the elements.
     pub fn multicast<'a, T: Pod, S: PutSource<T>>(
         &'a self,
         to: &'a MulticastSpan<T>,

@@ -1,9 +1,9 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! Where the place is mapped, the operation is executed on that poll, by [`DirectOp::now`]. An
-//! operation that does not complete at once is passed to separate functions *by value*: that lets
-//! the compiler keep the short path in registers, where an operation costs only the instructions
-//! that perform it.
+//! If the place is mapped, the operation is executed in that poll, by [`DirectOp::now`]. An
+//! operation that does not complete immediately is passed to separate functions *by value*: that
+//! lets the compiler keep the short path in registers, where an operation costs only the
+//! instructions that perform it.
 
 use super::{DirectOp, Fabric};
 use crate::{
@@ -23,11 +23,11 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
     fabric: &'a Fabric,
     /// `None` after the first poll.
     op: Option<O>,
-    /// Dropped only by [`OperationFuture::drop`], which the short path sees through.
+    /// Dropped only by [`OperationFuture::drop`], which is inlined into the short path.
     pending: ManuallyDrop<Pending<O>>,
 }
 
-/// The state of an operation that did not complete at once.
+/// The state of an operation that did not complete immediately.
 enum Pending<O> {
     Nothing,
     InFlight(Token, O),
@@ -41,7 +41,7 @@ impl<'a, O: DirectOp> OperationFuture<'a, O> {
     }
 }
 
-/// Posts an operation, after waiting for room if need be.
+/// Posts an operation, after waiting for room if necessary.
 #[inline(never)]
 fn begin<O: DirectOp>(
     fabric: &Fabric,
@@ -85,7 +85,7 @@ fn end_room(fabric: &Fabric, mut slot: Slot, goal: Goal<'_>, room: &Result<()>) 
     }
 }
 
-/// Polls an operation that did not complete at once.
+/// Polls an operation that did not complete immediately.
 #[inline(never)]
 fn go_on<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Context<'_>) -> Poll<Result<O::Out>> {
     match pending {
@@ -138,7 +138,7 @@ impl<O: DirectOp> Future for OperationFuture<'_, O> {
             },
             None => go_on(me.fabric, &mut me.pending, cx),
         };
-        // Matched and rebuilt, so that a result that is ready at once stays in registers.
+        // Matched and rebuilt, so that a result that is immediately ready stays in registers.
         match outcome {
             Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),

@@ -1,5 +1,5 @@
 //! Operations: those that are posted and yield a handle, those that are posted and awaited in one
-//! step, and those that complete at once.
+//! step, and those that complete immediately.
 
 use super::{
     DirectOp, Fabric,
@@ -15,7 +15,7 @@ use core::future::Future;
 
 /// Operations that are posted, and yield a handle.
 impl Fabric {
-    /// Posts `op`, or gives it back. Never blocks.
+    /// Posts `op`, or returns it. Never blocks.
     ///
     /// # Errors
     /// [`Refused`], with the operation.
@@ -67,8 +67,8 @@ impl Fabric {
 
     /// Posts a put from a slice, which may be reused when this returns: the bytes are taken as they
     /// are now, and the handle reports the completion of the put. A provider that does not transmit
-    /// them at once copies them, so for long transfers that this CPU does not execute
-    /// [`Fabric::try_put`] is cheaper.
+    /// them immediately copies them, so [`Fabric::try_put`] is cheaper for long transfers that this
+    /// CPU does not execute.
     ///
     /// ```
     /// # use rdma_fabric::{Fabric, Refused, RemoteSpan, Result};
@@ -91,7 +91,7 @@ impl Fabric {
     /// ```
     ///
     /// # Errors
-    /// [`Refused`]; nothing was put then. [`crate::FabricError::LengthMismatch`].
+    /// [`Refused`], in which case nothing was put; [`crate::FabricError::LengthMismatch`].
     #[inline(always)]
     pub fn try_put_slice<T: Pod>(
         &self,
@@ -102,7 +102,7 @@ impl Fabric {
         self.begin(PutSlice { to: to.place(), from, notice }, drop)
     }
 
-    /// Posts a put of one word. The word is written whole, never torn.
+    /// Posts a put of one word. The word is written atomically, never torn.
     #[inline(always)]
     pub(crate) fn try_put_word(&self, to: &RemoteWord<u64>, value: u64) -> Result<Handle<()>, Refused<()>> {
         self.begin(PutWord { to: to.place(), value }, drop)
@@ -117,7 +117,7 @@ impl Fabric {
         self.begin(Get { from, to }, |get| get.to)
     }
 
-    /// Posts an atomic. It is atomic against every other rank's atomics on the same word.
+    /// Posts an atomic. It is atomic with respect to every other rank's atomics on the same word.
     ///
     /// # Errors
     /// [`Refused`].
@@ -134,7 +134,7 @@ impl Fabric {
         self.begin(Nop, drop)
     }
 
-    /// Does an operation directly, or posts it. A refused operation is given back, converted by
+    /// Executes an operation directly, or posts it. A refused operation is returned, converted by
     /// `back`.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
@@ -144,7 +144,7 @@ impl Fabric {
         }
     }
 
-    /// Posts an operation through the provider; a function of its own, off the short path.
+    /// Posts an operation through the provider; a separate function, off the short path.
     #[inline(never)]
     fn begin_by_provider<O: DirectOp, B>(
         &self,
@@ -163,7 +163,7 @@ impl Fabric {
 /// Operations that are posted and awaited in one step. Where memory is mapped, they complete when
 /// their future is first polled.
 impl Fabric {
-    /// Puts, waits until the source is reusable, and gives it back.
+    /// Puts, waits until the source is reusable, and returns it.
     ///
     /// # Errors
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
@@ -173,7 +173,7 @@ impl Fabric {
     }
 
     /// Puts from a slice and waits until the put is complete: [`Fabric::try_put_slice`], after
-    /// waiting for room. Where transfers are long and not made by this CPU, [`Fabric::put`] of a
+    /// waiting for room. For long transfers that this CPU does not execute, [`Fabric::put`] of a
     /// `Vec` or of registered memory avoids a copy.
     ///
     /// # Errors
@@ -215,7 +215,8 @@ impl Fabric {
         OperationFuture::new(self, PutSlice { to: to.place(), from, notice: Some(data) })
     }
 
-    /// Puts one word and waits until the put is complete. The word is written whole, never torn.
+    /// Puts one word and waits until the put is complete. The word is written atomically, never
+    /// torn.
     ///
     /// # Errors
     /// As [`Fabric::put`].
@@ -224,7 +225,7 @@ impl Fabric {
         OperationFuture::new(self, PutWord { to: to.place(), value })
     }
 
-    /// Gets into `to` and gives it back filled.
+    /// Gets into `to` and returns it filled.
     ///
     /// # Errors
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
@@ -246,7 +247,7 @@ impl Fabric {
         OperationFuture::new(self, GetSlice { from: from.place(), to })
     }
 
-    /// Gets one word. The word is read whole, never torn.
+    /// Gets one word. The word is read atomically, never torn.
     ///
     /// # Errors
     /// As [`Fabric::get`].
@@ -255,16 +256,16 @@ impl Fabric {
         OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
-    /// Copies from any rank's memory to any rank's, of the same length, and waits until the source
+    /// Copies between the memory of any two ranks, with equal lengths, and waits until the source
     /// is reusable.
     ///
-    /// If the destination is own memory, it is a get: once it completes, the bytes have arrived. If
-    /// only the source is, it is a put, visible after a [`Fabric::flush`] of the destination's
-    /// rank. If neither is, it is a *third-party copy*, which becomes visible, and reports errors
-    /// of the destination, like a put to the destination's rank; [`crate::Caps::third_party_copy`]
-    /// says whether such copies are supported.
+    /// If the destination is local memory, it is a get: once it completes, the bytes have arrived.
+    /// If only the source is local, it is a put, visible after a [`Fabric::flush`] of the
+    /// destination's rank. If neither is local, it is a *third-party copy*, which becomes visible,
+    /// and reports errors of the destination, like a put to the destination's rank;
+    /// [`crate::Caps::third_party_copy`] tells whether such copies are supported.
     ///
-    /// Source and destination may overlap: the destination then has the previous bytes of the
+    /// Source and destination may overlap: the destination then receives the previous bytes of the
     /// source.
     ///
     /// # Errors
@@ -293,8 +294,8 @@ impl Fabric {
 
 /// Operations that complete before they return, where memory is mapped.
 impl Fabric {
-    /// Executes an atomic directly; returns `None`, without any effect, where only
-    /// [`Fabric::atomic`] can.
+    /// Executes an atomic directly; returns `None`, without any effect, if only [`Fabric::atomic`]
+    /// can.
     #[inline(always)]
     pub fn atomic_now<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Option<W> {
         let old = word.place().modify(W::BYTES, amo.to_bits())?;
@@ -302,8 +303,7 @@ impl Fabric {
         Some(W::from_bits(old))
     }
 
-    /// Puts a word directly; returns `None`, without any effect, where only [`Fabric::put_word`]
-    /// can.
+    /// Puts a word directly; returns `None`, without any effect, if only [`Fabric::put_word`] can.
     #[inline(always)]
     pub fn put_word_now<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> Option<()> {
         to.place().store(W::BYTES, value.to_bits())?;
@@ -311,7 +311,7 @@ impl Fabric {
         Some(())
     }
 
-    /// Gets a word directly; returns `None` where only [`Fabric::get_word`] can.
+    /// Gets a word directly; returns `None` if only [`Fabric::get_word`] can.
     #[inline(always)]
     pub fn get_word_now<W: AtomicWord>(&self, from: &RemoteWord<W>) -> Option<W> {
         from.place().load(W::BYTES).map(W::from_bits)

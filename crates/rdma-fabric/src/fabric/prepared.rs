@@ -12,7 +12,7 @@ use crate::{
 };
 use core::{fmt, future::Future};
 
-/// The software layer, as [`Fabric::charge`] names them, that building a descriptor passes through.
+/// The name of the software layer ([`Fabric::charge`]) for building a descriptor.
 const LAYER: &str = "descriptor";
 
 /// An operation whose descriptor was built by [`Fabric::prepare`], to be posted any number of
@@ -46,11 +46,11 @@ impl<D: fmt::Debug> fmt::Debug for Prepared<D> {
 
 impl Fabric {
     /// Builds the descriptor of an operation that is to be posted many times: an [`Atomic`], or a
-    /// [`Put`] from or [`Get`] into own registered memory ([`LocalSpan`]).
+    /// [`Put`] from or [`Get`] into local registered memory ([`LocalSpan`]).
     ///
-    /// Where building descriptors takes a CPU's time apart from posting, that time is spent here
+    /// If building descriptors takes CPU time in addition to posting, that time is spent here
     /// instead of in each posting: virtual time charges the platform's `software.descriptor`, which
-    /// plain operations pay each time. Where operations are executed directly, as on shared memory,
+    /// plain operations pay each time. If operations are executed directly, as on shared memory,
     /// there is no descriptor, and a posting costs the same as a plain operation.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl<D: Descriptor> Prepared<D> {
         self.descriptor.operation().start(&self.fabric).map_err(|refused| refused.map(drop))
     }
 
-    /// Posts the operation, waiting for room if need be.
+    /// Posts the operation, waiting for room if necessary.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -82,8 +82,8 @@ impl<D: Descriptor> Prepared<D> {
         self.fabric.post(self.descriptor.operation()).await
     }
 
-    /// Posts the operation and waits until it is complete. Returns the value before, if it is an
-    /// atomic.
+    /// Posts the operation and waits until it is complete. For an atomic, returns the previous
+    /// value.
     ///
     /// # Errors
     /// As [`Fabric::post`].
@@ -107,11 +107,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation that [`Fabric::prepare`] takes.
+/// An operation that [`Fabric::prepare`] accepts.
 pub trait Preparable: sealed::Sealed {
     /// The descriptor that it becomes.
     type Descriptor: Descriptor;
-    /// Performs the checks that need be done only once.
+    /// Performs the checks that are needed only once.
     ///
     /// # Errors
     /// Those of [`Fabric::prepare`].
@@ -165,7 +165,7 @@ impl<W: AtomicWord> Descriptor for AtomicDescriptor<W> {
     }
 }
 
-/// The descriptor of a [`Put`] from own registered memory.
+/// The descriptor of a [`Put`] from local registered memory.
 #[derive(Clone, Debug)]
 pub struct PutDescriptor<T: Pod> {
     to: RemoteSpan<T>,
@@ -239,7 +239,7 @@ impl<T: Pod> Operation for PreparedPut<'_, T> {
     }
 }
 
-/// The descriptor of a [`Get`] into own registered memory.
+/// The descriptor of a [`Get`] into local registered memory.
 #[derive(Clone, Debug)]
 pub struct GetDescriptor<T: Pod> {
     from: RemoteSpan<T>,

@@ -83,7 +83,7 @@ impl<G: Fn() -> Goal<'static>> Drop for GoalFuture<'_, G> {
     }
 }
 
-/// Lets time pass; ends only when its goal is reached.
+/// Lets time pass; completes only when its goal is reached.
 pub(super) struct TimeFuture<'a, G: Fn() -> Goal<'static>>(pub(super) GoalFuture<'a, G>);
 
 impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
@@ -134,7 +134,7 @@ impl<'a, L: Look> LookFuture<'a, L> {
             match self.fabric.provider().poll_wait(&mut self.slot, self.goal, cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
-                // Writes of a rank before its loss count.
+                // Writes of a rank before its loss are taken into account.
                 Poll::Ready(Err(error)) => {
                     return Poll::Ready(self.look.look(self.fabric).and_then(|found| found.ok_or(error)));
                 }
@@ -169,7 +169,7 @@ impl<L: Look> Future for LookFuture<'_, L> {
             Ok(None) => me.look_again(cx),
             Err(error) => return Poll::Ready(Err(error)),
         };
-        // Matched and rebuilt, so that a value that is found at once stays in registers.
+        // Matched and rebuilt, so that a value that is immediately available stays in registers.
         match found {
             Poll::Ready(Ok(found)) => {
                 if me.seen || !me.slot.is_empty() {

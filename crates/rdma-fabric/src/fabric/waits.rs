@@ -15,7 +15,7 @@ use core::{future::Future, marker::PhantomData, time::Duration};
 ///
 /// The loss of any of them ends the wait with [`crate::FabricError::PeerLost`]; when all of them
 /// have finished their programs, it ends with [`crate::FabricError::PeersLeft`]. The smaller the
-/// set, the less often the death of an uninvolved rank disturbs the wait.
+/// set, the less often the death of an uninvolved rank affects the wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Deps<'a> {
     /// Every other rank of the job: the safe default.
@@ -25,10 +25,10 @@ pub enum Deps<'a> {
     One(Rank),
     /// These ranks.
     Ranks(&'a [Rank]),
-    /// A step of a group's collective: `writer` alone can end the wait, and waits for others of the
-    /// group in turn. The loss of any of them ends the wait with [`crate::FabricError::PeerLost`];
-    /// once the writer has finished, the wait ends with [`crate::FabricError::PeersLeft`], no
-    /// matter which other ranks are still there.
+    /// A step of a group's collective: only `writer` can end the wait, and it in turn waits for
+    /// others of the group. The loss of any of them ends the wait with
+    /// [`crate::FabricError::PeerLost`]; once the writer has finished, the wait ends with
+    /// [`crate::FabricError::PeersLeft`], no matter which other ranks are still there.
     Step {
         /// The rank that writes the awaited word.
         writer: Rank,
@@ -53,7 +53,7 @@ impl Deps<'_> {
 impl Fabric {
     /// Waits until posting can be retried: for room in this rank's queue and, if `target` is given,
     /// in its notice queue. A rank's own queue serves waiters first come, first served; the caller
-    /// posts immediately afterwards. No order is promised among ranks that wait for room in a
+    /// posts immediately afterwards. No order is guaranteed among ranks that wait for room in a
     /// target's notice queue.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Fabric {
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`], [`crate::FabricError::NoSuchRank`], or the first error
-    /// that any of those puts met at its target since the last flush of that target.
+    /// that any of those puts encountered at its target since the last flush of that target.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
         GoalFuture::new(self, move || Goal::Flush(Some(target)))
@@ -83,7 +83,8 @@ impl Fabric {
     }
 
     /// Returns true if it is certain that every put posted so far is visible and that no put has an
-    /// error that has not been reported, so that a flush is not needed. `false` has no meaning.
+    /// error that has not been reported, so that a flush is not needed. `false` does not imply
+    /// anything.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.provider().is_flushed()
@@ -157,14 +158,16 @@ impl Fabric {
     }
 
     /// Accounts for one pass through a named software layer. Virtual time charges the time that the
-    /// platform's table lists for it (nothing if the name is unknown); on wall clock it is free.
+    /// platform's table lists for it (nothing if the name is unknown); in wall-clock time it is
+    /// free.
     pub fn charge(&self, layer: &'static str) -> impl Future<Output = ()> {
         self.charge_bytes(layer, 0)
     }
 
     /// Accounts for one pass of `bytes` bytes through a named software layer that copies, packs or
     /// combines them. Virtual time charges the layer's time for each of the bytes, or, if the
-    /// platform's table lists one for each pass, that ([`Fabric::charge`]); on wall clock it is free.
+    /// platform's table lists a time per pass, that time ([`Fabric::charge`]); in wall-clock time
+    /// it is free.
     ///
     /// ```
     /// # use rdma_fabric::{Fabric, LocalSpan, Result};
@@ -180,12 +183,13 @@ impl Fabric {
     }
 
     /// Runs `rest` to completion as part of this rank without an awaiting caller: the work that a
-    /// dropped future still has to do for other ranks. The rank does not end before `rest` does.
+    /// dropped future still has to complete for other ranks. The rank does not end before `rest`
+    /// does.
     ///
     /// `rest` may post operations, await their handles and flush. It must not wait for words,
     /// notices, room in a target's notice queue or time: everything it awaits must complete without
     /// an action of another rank. A provider whose operations complete when posted polls `rest`
-    /// once, in this call; if `rest` is not ready then, that is reported on standard error and
+    /// once, in this call; if `rest` is then not ready, this is reported on standard error and
     /// `rest` is dropped (and a debug assertion fails). Called for a rank that has already ended,
     /// it drops `rest`.
     #[inline]

@@ -1,5 +1,5 @@
-//! Operations at an offset inside a span, done directly or not at all, for callers that keep one
-//! span for a whole region. Those of spans and words that were resolved for themselves are in
+//! Operations at an offset inside a span, executed directly or not at all, for callers that keep
+//! one span for a whole region. Operations on individually resolved spans and words are in
 //! [`operations`](super::operations).
 
 use super::Fabric;
@@ -8,7 +8,7 @@ use crate::{Amo, AtomicWord, LocalSpan, Pod, RemoteSpan, access, provider::Place
 /// Operations inside a span that complete before they return, where memory is mapped. Offsets are in
 /// bytes from the span's start.
 impl Fabric {
-    /// Does an atomic directly; returns `None`, with nothing done, where only [`Fabric::atomic`] can,
+    /// Executes an atomic directly; returns `None`, with no effect, if only [`Fabric::atomic`] can,
     /// or if the word is not inside, or not aligned.
     #[inline(always)]
     pub fn atomic_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize, amo: Amo<W>) -> Option<W> {
@@ -17,7 +17,7 @@ impl Fabric {
         Some(W::from_bits(old))
     }
 
-    /// Puts a word directly; returns `None`, with nothing done, where [`Fabric::atomic_at`] would.
+    /// Puts a word directly; returns `None`, with no effect, where [`Fabric::atomic_at`] would.
     #[inline(always)]
     pub fn put_word_at<T: Pod, W: AtomicWord>(&self, span: &RemoteSpan<T>, offset: usize, value: W) -> Option<()> {
         span.place().store_at(offset, W::BYTES, value.to_bits())?;
@@ -31,9 +31,8 @@ impl Fabric {
         span.place().load_at(offset, W::BYTES).map(W::from_bits)
     }
 
-    /// Puts a few elements directly; returns `None`, with nothing done, where only
-    /// [`Fabric::put_slice`] can, or if they are not inside. [`Fabric::barrier`] makes them
-    /// visible.
+    /// Puts a few elements directly; returns `None`, with no effect, if only [`Fabric::put_slice`]
+    /// can, or if they are not inside. [`Fabric::barrier`] makes them visible.
     #[inline(always)]
     pub fn put_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, from: &[U]) -> Option<()> {
         span.place().copy_in_at(offset, bytemuck::cast_slice(from))?;
@@ -41,14 +40,14 @@ impl Fabric {
         Some(())
     }
 
-    /// Gets a few elements directly; returns `None`, and the slice is as before, where only
+    /// Gets a few elements directly; returns `None`, with the slice unchanged, if only
     /// [`Fabric::get_slice`] can, or if they are not inside.
     #[inline(always)]
     pub fn get_slice_at<T: Pod, U: Pod>(&self, span: &RemoteSpan<T>, offset: usize, into: &mut [U]) -> Option<()> {
         span.place().copy_out_at(offset, bytemuck::cast_slice_mut(into))
     }
 
-    /// Puts words that follow each other, as [`Fabric::put_word_at`] does, in their order.
+    /// Puts consecutive words, as [`Fabric::put_word_at`] does, in their order.
     #[inline(always)]
     pub fn put_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize, words: [u64; N]) -> Option<()> {
         span.place().store_words_at(at, words)?;
@@ -56,21 +55,21 @@ impl Fabric {
         Some(())
     }
 
-    /// Gets words that follow each other, as [`Fabric::get_word_at`] does.
+    /// Gets consecutive words, as [`Fabric::get_word_at`] does.
     #[inline(always)]
     pub fn get_words_at<T: Pod, const N: usize>(&self, span: &RemoteSpan<T>, at: usize) -> Option<[u64; N]> {
         span.place().load_words_at(at)
     }
 
-    /// Loads words that follow each other in own memory, each as [`Fabric::load`] does; returns
-    /// `None` where only that can, or if they are not inside.
+    /// Loads consecutive words of local memory, each as [`Fabric::load`] does; returns `None` if
+    /// only that method can, or if they are not inside.
     #[inline(always)]
     pub fn load_words_at<T: Pod, const N: usize>(&self, span: &LocalSpan<T>, at: usize) -> Option<[u64; N]> {
         span.place().load_words_at(at)
     }
 
-    /// Announces that bytes there will soon be written, so that they may be prefetched into this
-    /// CPU's cache. Where that is not possible, does nothing.
+    /// Hints that bytes at this offset will soon be written, so that they may be prefetched into
+    /// this CPU's cache. Does nothing where prefetching is not possible.
     #[inline(always)]
     pub fn expect_put_at<T: Pod>(&self, span: &RemoteSpan<T>, offset: usize) {
         span.place().expect_store_at(offset);
@@ -82,8 +81,8 @@ impl Fabric {
         span.place().admits_word_at(offset, W::BYTES)
     }
 
-    /// Copies a few bytes from one span to another directly; returns `None`, with nothing done,
-    /// where only [`Fabric::copy`] can, or if they are not inside. [`Fabric::barrier`] makes them
+    /// Copies a few bytes from one span to another directly; returns `None`, with no effect, if
+    /// only [`Fabric::copy`] can, or if they are not inside. [`Fabric::barrier`] makes them
     /// visible.
     #[inline(always)]
     pub fn copy_at<T: Pod, U: Pod>(

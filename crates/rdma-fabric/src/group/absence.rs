@@ -1,15 +1,15 @@
-//! The fate of a collective that a member will never enter.
+//! The outcome of a collective that a member will never enter.
 //!
 //! Each wait of a collective is for a word that one member writes. If that member has finished, or
 //! has given up its part of the group, the wait ends with an error. Members that in turn wait for
 //! the waiting member cannot detect this, because it is alive. So before it returns the error, it
 //! writes a *mark* into every word of its own that others wait for; a member that finds a mark does
 //! the same. As every member depends on every other in O(log n) steps, all members that enter the
-//! collective get the error, each as soon as all members that it depends on have entered. Losses
-//! need no marks: every wait depends on every member being alive.
+//! collective receive the error, each as soon as all members on which it depends have entered.
+//! Losses need no marks: every wait depends on every member being alive.
 //!
 //! A mark contains the number from which on its writer no longer takes part, so a member that is
-//! behind still finds the earlier numbers. A group that is missing a member completes no further
+//! behind still finds the earlier numbers. A group with a missing member completes no further
 //! collective, and its members write no other number after a mark.
 
 use super::{Group, compiled_here, control::Field};
@@ -26,7 +26,7 @@ const NUMBER: u64 = (1 << 30) - 1;
 
 /// Numbers of collectives that the member 2^k before writes.
 const FROM_BEFORE: [Field; 3] = [Field::Barrier, Field::Offer, Field::Parent];
-/// Numbers of agreements, which the member 2^k before writes too.
+/// Numbers of agreements, also written by the member 2^k before.
 const AGREED: [Field; 2] = [Field::AgreedOdd, Field::AgreedEven];
 /// Numbers of collectives that the member 2^k further on writes.
 const FROM_BEHIND: [Field; 2] = [Field::Delivered, Field::Child];
@@ -70,8 +70,8 @@ impl Missing {
 }
 
 impl Group {
-    /// Waits until `writer` has written `number` to a word of the control block; meanwhile executes
-    /// puts that this rank has [armed](crate::triggered).
+    /// Waits until `writer` has written `number` to a word of the control block, executing puts
+    /// that this rank has [armed](crate::triggered) while waiting.
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members().listed() };

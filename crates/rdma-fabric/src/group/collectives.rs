@@ -15,13 +15,13 @@ use crate::{Pod, PutSource, RegionKey, RemoteAddr, Result, fabric::whole_words};
 use core::future::Future;
 
 impl Group {
-    /// Waits until every member has called it. Puts that any member flushed before are visible to
-    /// all members afterwards.
+    /// Waits until every member has called this function. Puts that any member flushed before are
+    /// visible to all members afterwards.
     ///
     /// # Errors
     /// [`crate::FabricError::PeerLost`] if a member died; [`crate::FabricError::MemberLeft`] if one
     /// finished without calling it, and [`crate::FabricError::StaleRegion`] if one has dropped its
-    /// part of the group. Every member that calls it gets the error.
+    /// part of the group. Every member that calls it receives the error.
     pub async fn barrier(&mut self) -> Result<()> {
         self.is_whole()?;
         self.epoch += 1;
@@ -44,8 +44,8 @@ impl Group {
     }
 
     /// Agrees on the greatest `value` of all members, by dissemination: a number may arrive twice,
-    /// which does not matter for a maximum. O(log n) steps, no table of members; the least value is
-    /// the complement of the greatest of the complements.
+    /// which does not matter for a maximum. O(log n) steps, no table of members; the minimum is the
+    /// complement of the maximum of the complements.
     ///
     /// # Errors
     /// As [`Group::broadcast`].
@@ -53,7 +53,7 @@ impl Group {
         compiled_here(async move {
             self.is_whole()?;
             // A member that is one collective ahead of this one writes the other one of two words;
-            // none is two ahead.
+            // no member is two ahead.
             self.agreements += 1;
             let odd = self.agreements % 2 == 1;
             let (greatest, agreed) =
@@ -94,7 +94,7 @@ impl Group {
 
     async fn spread<T: Pod + Unpin>(&self, root: usize, value: T) -> Result<T> {
         let n = self.len();
-        // Numbering relative to the root: parent of v is v without its highest bit.
+        // Numbering relative to the root: the parent of v is v without its highest bit.
         let v = (self.me + n - root) % n;
         let buffer = self.fabric.alloc(whole_words::<T>(1))?;
         let own = buffer.span::<T>(&self.fabric, 0, 1)?;
@@ -145,8 +145,8 @@ impl Group {
         let mut relative = vec![value; n];
         self.fabric.read(&blocks, &mut relative)?;
         relative.rotate_right(self.me);
-        // Other members may still be filling their buffers, but none of them writes into this one
-        // any more.
+        // Other members may still be filling their buffers, but none of them still writes into this
+        // one.
         Ok(relative)
     }
 

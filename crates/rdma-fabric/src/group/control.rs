@@ -12,7 +12,7 @@ pub(crate) enum Field {
     Barrier = 0,
     /// Before: key bits of the buffer that the writer offers.
     OfferKey = 8,
-    /// Before: number of the collective its offer belongs to; written after the key.
+    /// Before: number of the collective to which its offer belongs; written after the key.
     Offer = 16,
     /// Behind: the number of the collective whose data the writer has delivered.
     Delivered = 24,
@@ -33,7 +33,7 @@ pub(crate) enum Field {
     /// Behind: key bits of the buffer that the writer offers. A broadcast's data travels in the
     /// opposite direction.
     ChildKey = 96,
-    /// Behind: number of the collective its offer belongs to; written after the key.
+    /// Behind: number of the collective to which its offer belongs; written after the key.
     Child = 104,
     /// Before: the number of the collective whose data the writer has delivered.
     Parent = 112,
@@ -65,8 +65,8 @@ fn offset(round: u32, field: Field) -> usize {
     round as usize * SLOT + field as usize
 }
 
-/// Resolves a word of the last slot, so that a provider whose cells have another width fails when
-/// the group is made and not later.
+/// Resolves a word of the last slot, so that a provider whose cells have a different width fails
+/// when the group is created and not later.
 pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
     control.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent)).map(drop)
 }

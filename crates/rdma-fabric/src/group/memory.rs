@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// memory of a protocol.
 ///
 /// Cloning is cheap and yields the same memory. It is deregistered when the last clone or
-/// [part](GroupMemory::part) is dropped. Over the whole job no table of keys is needed; in a
-/// smaller group each member keeps one.
+/// [part](GroupMemory::part) is dropped. If the group is the whole job, no table of keys is needed;
+/// in a smaller group each member keeps one.
 pub struct GroupMemory {
     whole: Arc<Whole>,
     start: u64,
     len: usize,
-    /// The ranks that waits depend on; `None` means every member.
+    /// The ranks on which waits depend; `None` means every member.
     living: Option<Arc<[Rank]>>,
 }
 
@@ -122,7 +122,7 @@ impl GroupMemory {
         }
     }
 
-    /// Returns the number of ranks that have this memory.
+    /// Returns the number of ranks that share this memory.
     pub fn members(&self) -> usize {
         self.whole.members.len()
     }
@@ -204,9 +204,9 @@ impl Group {
         Ok(GroupMemory::listed(region, ranks, keys.into()))
     }
 
-    /// Allocates as [`Group::memory`] does. Unless the group is the world, its control block moves to
-    /// the same region, so that both together take one region of the rank instead of two, which stays
-    /// registered until both are dropped. Collective over this group.
+    /// Allocates as [`Group::memory`] does. Unless the group is the world, its control block moves
+    /// to the same region, so that both together occupy one region of the rank instead of two. The
+    /// region stays registered until both are dropped. Collective over this group.
     ///
     /// # Errors
     /// As [`Group::memory`].

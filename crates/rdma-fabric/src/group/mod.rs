@@ -6,8 +6,8 @@
 //! the receiver's slot. A data collective starts with a barrier, so that no slot of the previous
 //! one is still in use.
 //!
-//! If a member has left, a collective can't be completed, and every member that enters it gets an
-//! error: see `absence`.
+//! If a member has left, a collective can't be completed, and every member that enters it receives
+//! an error: see `absence`.
 
 mod absence;
 mod collectives;
@@ -50,12 +50,12 @@ pub struct Group {
     /// The members, and their control blocks: the first bytes of the memory. Registered as long as the
     /// group lives.
     control: GroupMemory,
-    /// Number of collectives started on this group: the value that all its flags are compared with.
-    /// Incremented by every member for each collective.
+    /// Number of collectives started on this group: the value with which all its flags are
+    /// compared. Incremented by every member for each collective.
     epoch: u64,
     /// Number of agreements on this group so far.
     agreements: u64,
-    /// The missing member, if any, because of which no collective completes any more.
+    /// The missing member, if any; no collective completes without it.
     missing: Option<Missing>,
 }
 
@@ -134,7 +134,8 @@ impl Group {
     }
 
     /// Splits the group into one group per `colour`; members are numbered by `order`, then by their
-    /// number here. A member that passes `None` joins no group. Collective over this group.
+    /// number in this group. A member that passes `None` joins no group. Collective over this
+    /// group.
     ///
     /// # Errors
     /// As [`Group::broadcast`].

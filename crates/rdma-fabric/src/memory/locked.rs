@@ -1,25 +1,25 @@
 //! Locked regions: memory of the fabric that has no public key.
 //!
 //! The problem: a reference into memory that peers can write is undefined behaviour as soon as one
-//! of them does. If memory has a key, any peer that guesses the key can write it. So memory that
-//! references may point into must have no key: the only access is through a *capability*, whose
-//! holder gives access only to holders of a lock.
+//! of them does. If memory has a key, any peer that guesses the key can write it. So memory into
+//! which references may point must have no key: the only access is through a *capability*, whose
+//! holder grants access only to holders of a lock.
 //!
 //! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless).
 //! Symmetric regions that are allocated through it are resolved by it and its clones, and every
 //! other handle refuses them with [`FabricError::Locked`](crate::FabricError::Locked), for every
-//! operation. The region's key still names it in errors and notices.
+//! operation. The region's key still identifies it in errors and notices.
 //!
-//! Memory that a rank allocates through such a handle by itself is reached by handles of any rank
-//! whose pact is the same: code that creates the pact commits to its purpose.
+//! Memory that a rank allocates through such a handle by itself is accessible to handles of any
+//! rank with the same pact: code that creates the pact commits to its purpose.
 //!
-//! Ranks that allocate together must agree on the purpose, because each gets a capability to all
+//! Ranks that allocate together must agree on the purpose, because each obtains a capability to all
 //! parts. They state it in a [`Pact`], which is compared in the same way as the length. A pact that
 //! allows references can only be made by `unsafe` code, and never matches one that doesn't. Only a
-//! fabric whose provider is [vouched](crate::Fabric::vouched) for accepts such a pact, so that a
-//! wrapper (which may change operations arbitrarily) can't pass it on. Where a provider has mapped
-//! the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns its location, but
-//! only under such a pact.
+//! fabric whose provider is [trusted](crate::Fabric::vouched) accepts such a pact, so that a
+//! wrapper (which may change operations arbitrarily) can't pass it on. If a provider has mapped the
+//! memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns its location, but only
+//! under such a pact.
 
 #![allow(unsafe_code)]
 
@@ -55,22 +55,22 @@ pub struct Pact {
 }
 
 impl Pact {
-    /// Creates a pact under which no references are made: [`crate::Fabric::mapped`] gives no
-    /// address.
+    /// Creates a pact under which no references are created: [`crate::Fabric::mapped`] does not
+    /// return an address.
     pub const fn copies(name: [u64; 2]) -> Self {
         Pact { name, references: false }
     }
 
-    /// Creates a pact under which references to the memory may be made.
+    /// Creates a pact under which references to the memory may be created.
     ///
     /// # Safety
-    /// All code, on any rank, that makes a pact of this name that allows references keeps to one
-    /// discipline. Under this discipline no code writes memory that a reference points to, only the
-    /// holder of a `&mut` accesses its memory, and all accesses before the creation of a reference
-    /// happen before it. Mostly that is a lock: the memory is read, by reference or by operation,
-    /// only by holders of the lock, and written only by its exclusive holder. No handle made with
-    /// the pact, region allocated through it, or place resolved by it gets to code that doesn't
-    /// keep to the discipline.
+    /// All code, on any rank, that creates a pact with this name that allows references follows the
+    /// same discipline. Under this discipline no code writes memory that a reference points to,
+    /// only the holder of a `&mut` accesses its memory, and all accesses before the creation of a
+    /// reference happen before it. Typically it is a lock: the memory is read, by reference or by
+    /// operation, only by holders of the lock, and written only by its exclusive holder. No handle
+    /// created with the pact, region allocated through it, or place resolved by it is accessible to
+    /// code that doesn't follow the discipline.
     ///
     /// Memory that a rank allocates by itself is reused by a later region of the same pact when it
     /// is dropped. So the discipline also ensures that no operation on it is in flight at that
@@ -89,7 +89,7 @@ impl Pact {
         self.references
     }
 
-    /// Returns a pact of the same name without references, for a wrapper to pass down.
+    /// Returns a pact with the same name but without references, for a wrapper to pass down.
     pub const fn without_references(&self) -> Pact {
         Pact::copies(self.name)
     }
@@ -130,7 +130,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Creates a keyring that opens nothing yet.
+    /// Creates a keyring that does not open any region yet.
     pub const fn new(pact: Pact) -> Self {
         Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
@@ -156,7 +156,7 @@ impl Keyring {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// Returns whether references may be made to the regions.
+    /// Returns whether references to the regions may be created.
     pub const fn allows_references(&self) -> bool {
         self.pact.references
     }
@@ -164,8 +164,8 @@ impl Keyring {
 
 /// The location at which a rank's part of a locked region is mapped in this process.
 ///
-/// The fabric that made it vouches for it: locks over that fabric exclude, and only handles of the
-/// same [`Pact`] reach the bytes.
+/// The fabric that created it guarantees that locks over that fabric exclude each other's holders,
+/// and that only handles with the same [`Pact`] can access the bytes.
 pub struct Mapped {
     /// `len` bytes, mapped as long as `keep` lives.
     start: NonNull<u8>,
@@ -185,13 +185,13 @@ impl Mapped {
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
     ///   lives, even if other ranks die or free memory.
-    /// * They are accessed only through places that were resolved by handles made with a pact that
-    ///   allows references, by operations that complete when posted, and through values of this
-    ///   type; and before the region was allocated everywhere, and after it was dropped everywhere.
-    ///   No operation that was posted for memory without such a pact ever reaches them, not even a
-    ///   late one.
-    /// * The provider keeps the contract: atomics are atomic, and the order that they establish
-    ///   holds for plain accesses to these bytes too.
+    /// * They are accessed only through places that were resolved by handles created with a pact
+    ///   that allows references, by operations that complete when posted, and through values of
+    ///   this type; and before the region was allocated everywhere, and after it was dropped
+    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
+    ///   not even a late one.
+    /// * The provider fulfils the contract: atomics are atomic, and the order that they establish
+    ///   also holds for plain accesses to these bytes.
     pub unsafe fn new(start: NonNull<u8>, len: usize, keep: Arc<dyn Any + Send + Sync>) -> Self {
         Mapped { start, len, keep }
     }
@@ -201,7 +201,7 @@ impl Mapped {
         self.len
     }
 
-    /// Returns whether there are no bytes at all.
+    /// Returns whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

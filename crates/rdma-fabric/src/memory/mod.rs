@@ -1,5 +1,5 @@
-//! Registered memory: regions and their keys, resolved places, typed pointers, memory that existed
-//! before, memory without a key.
+//! Registered memory: regions and their keys, resolved places, typed pointers, registered existing
+//! memory, memory without a key.
 
 mod locked;
 mod part;

@@ -5,8 +5,8 @@
 //! comparison of bounds.
 //!
 //! # Safety
-//! A part is a bitwise copy of the whole's place whose reference to the anchor is not counted. It is
-//! never dropped, never handed out by value, and does not outlive the whole; a clone of it is
+//! A part is a bitwise copy of the whole's place whose reference to the anchor is not counted. It
+//! is never dropped, never returned by value, and does not outlive the whole; a clone of it is
 //! counted like any other.
 
 #![allow(unsafe_code)]
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!((inner.len(), inner.addr().offset), (16, 20));
         let innermost = inner.part_as::<u32>(4, 3).unwrap();
         assert_eq!((innermost.len(), innermost.place().len(), innermost.addr().offset), (3, 12, 24));
-        // The anchor is one object behind all of them; a clone keeps it alive by itself.
+        // All of them share one anchor; a clone alone keeps it alive.
         let alone: RemoteWord<u64> = RemoteWord::clone(&word);
         drop(whole);
         assert_eq!((alone.addr().offset, Arc::strong_count(&kept)), (40, 2));

@@ -4,19 +4,20 @@
 //! A place of mapped memory points to the word of the owner's table that holds its region's
 //! generation. As long as that word holds the generation that the place was resolved with, the
 //! region is registered, its rank lives, and the bytes may be accessed *directly*, on any provider.
-//! Where memory is not mapped, or a wrapper has to observe every access, the place points to a word
+//! If memory is not mapped, or a wrapper has to observe every access, the place points to a word
 //! that never holds a generation. So the comparison that detects a stale region detects these cases
 //! as well, and an access that passes it does not call the provider.
 //!
 //! # One truth
 //! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`Anchor`] is
 //! the seal that certifies this: only a provider's own code has the provider's anchors, and a place
-//! never hands its anchor out. So safe code passes places on, [narrows](Place::part) them and
-//! [hides](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
+//! never exposes its anchor. So safe code can pass places on, [narrow](Place::part) them and
+//! [hide](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
 //!
 //! # Safety
 //! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
-//! vouches for the memory as long as it does. [`Place::part`] checks against the place.
+//! guarantees that the memory is valid as long as it succeeds. [`Place::part`] checks against the
+//! place.
 
 #![allow(unsafe_code)]
 
@@ -45,22 +46,22 @@ const PREPARED: u64 = 1 << 63;
 /// A bell without an owner.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
-/// The start of the page of memory that is not mapped: as aligned as its offset.
+/// The start of places in memory that is not mapped: as aligned as their offset.
 const NOWHERE: NonNull<u8> = NonNull::<Page>::dangling().cast();
 #[repr(align(4096))]
 struct Page;
 
-/// The longest copy that is made directly, in bytes: such copies take few instructions, and the
+/// The longest copy that is executed directly, in bytes: such copies take few instructions, and the
 /// owner is not notified of them.
 pub const SHORT: usize = 64;
 
-/// Something a provider keeps for places, such as a mapping or a registration with the network, and
-/// the seal by which it recognises its own places. Dropped with the last place.
+/// A value that a provider keeps for places, such as a mapping or a registration with the network,
+/// and the seal by which it recognises its own places. Dropped with the last place.
 ///
 /// A place returns [a reference to the kept value](Place::kept), to callers that can name its type,
 /// but never its anchor. A provider therefore keeps a private type, or compares anchors
-/// ([`Place::has_anchor`]), and gives neither the type nor the anchor away: then it made every
-/// place that passes, and address, length and kept value belong together.
+/// ([`Place::has_anchor`]), and exposes neither the type nor the anchor: then it created every
+/// place that passes the check, and address, length and kept value belong together.
 ///
 /// Safe code cannot attach the seal of one place to the address of another:
 ///
@@ -96,10 +97,10 @@ impl fmt::Debug for Anchor {
     }
 }
 
-/// Some bytes of one region of some rank, checked when they were resolved.
+/// Some bytes of a region of a rank, checked when they were resolved.
 ///
-/// A place keeps its memory alive but not its region, which may be deregistered: then every access
-/// fails.
+/// A place keeps its memory alive but not its region, which may be deregistered; from then on every
+/// access fails.
 #[derive(Clone)]
 pub struct Place {
     /// Holds the region's generation if accesses are direct.
@@ -137,8 +138,8 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// Creates a place that only the provider can use that made `anchor`, which has checked `addr`
-    /// and `len`. Any other provider refuses it.
+    /// Creates a place that is usable only by the provider that created `anchor`, which has checked
+    /// `addr` and `len`. Any other provider refuses it.
     pub fn remote(addr: RemoteAddr, len: usize, anchor: Anchor) -> Self {
         let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         let start = NOWHERE.map_addr(|page| page | (addr.offset as usize % align_of::<Page>()));
@@ -177,15 +178,15 @@ impl Place {
         Place::of(live, start, bell, anchor, (addr, len))
     }
 
-    /// Returns this place with all accesses going through the provider, for wrappers that want to
-    /// see them.
+    /// Returns this place with all accesses going through the provider, for wrappers that have to
+    /// observe them.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         self
     }
 
-    /// Returns the first byte where memory is mapped; meaningless elsewhere. For the provider.
+    /// Returns the first byte if memory is mapped; otherwise meaningless. For the provider.
     #[inline]
     pub fn start(&self) -> NonNull<u8> {
         self.start
@@ -197,7 +198,7 @@ impl Place {
         self.anchor.get()
     }
 
-    /// Returns whether the place was made with this anchor or a clone of it.
+    /// Returns whether the place was created with this anchor or a clone of it.
     #[inline]
     pub fn has_anchor(&self, anchor: &Anchor) -> bool {
         Arc::ptr_eq(&self.anchor.0, &anchor.0)
@@ -229,7 +230,7 @@ impl Place {
         self.objection(len) == 0
     }
 
-    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` where it can't be
+    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` if it can't be
     /// accessed directly.
     #[inline(always)]
     pub(crate) fn load(&self, width: usize) -> Option<u64> {
@@ -240,7 +241,7 @@ impl Place {
         Some(unsafe { access::load(self.start.as_ptr(), width) })
     }
 
-    /// Stores a word's low bits (release), without ringing. `None` where it can't be accessed
+    /// Stores a word's low bits (release), without ringing. `None` if it can't be accessed
     /// directly.
     #[inline(always)]
     pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
@@ -252,8 +253,8 @@ impl Place {
         Some(())
     }
 
-    /// Changes a word (acquire and release), without ringing; returns the previous bits. `None`
-    /// where it can't be accessed directly.
+    /// Changes a word (acquire and release), without ringing; returns the previous bits. `None` if
+    /// it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -320,7 +321,7 @@ fn expected(generation: u32, start: NonNull<u8>, len: usize) -> u64 {
 }
 
 impl Place {
-    /// Returns the rank whose memory this is.
+    /// Returns the rank whose memory contains the place.
     #[inline]
     pub fn rank(&self) -> Rank {
         self.rank
@@ -365,8 +366,8 @@ impl Place {
         offset.checked_add(len).is_some_and(|end| end as u64 <= self.len)
     }
 
-    /// Returns whether the place starts at a multiple of `align` bytes, both in its region and,
-    /// where it is mapped, in this process.
+    /// Returns whether the place starts at a multiple of `align` bytes, both in its region and, if
+    /// it is mapped, in this process.
     #[inline(always)]
     pub(super) fn is_aligned(&self, align: usize) -> bool {
         (self.offset as usize | self.start.addr().get()).is_multiple_of(align)
@@ -375,8 +376,8 @@ impl Place {
     /// Returns the `len` bytes starting at `offset`, which must be inside.
     #[inline(always)]
     pub(super) fn narrowed(mut self, offset: usize, len: usize) -> Self {
-        // Both are inside the place, so neither can overflow; where nothing is mapped, the pointer
-        // is not used.
+        // Both are inside the place, so neither can overflow; if nothing is mapped, the pointer is
+        // not used.
         self.offset += offset as u64;
         self.start = NonNull::new(self.start.as_ptr().wrapping_add(offset)).unwrap_or(self.start);
         self.len = len as u64;

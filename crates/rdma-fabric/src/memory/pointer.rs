@@ -39,13 +39,13 @@ macro_rules! pointer {
                 &self.place
             }
 
-            /// Returns the rank whose memory this is.
+            /// Returns the rank to whose memory this points.
             #[inline]
             pub fn rank(&self) -> Rank {
                 self.place.rank()
             }
 
-            /// Returns the address that this was resolved from.
+            /// Returns the address from which this was resolved.
             #[inline]
             pub fn addr(&self) -> RemoteAddr {
                 self.place.addr()
@@ -55,19 +55,19 @@ macro_rules! pointer {
 }
 
 pointer! {
-    /// One word of some rank's memory, the target of atomics. Aligned to its size.
+    /// A word of any rank's memory, the target of atomics. Aligned to its size.
     RemoteWord<W: AtomicWord> {}
 }
 pointer! {
-    /// Consecutive elements of some rank's memory, the target of puts and the source of gets.
+    /// Consecutive elements of any rank's memory, the target of puts and the source of gets.
     RemoteSpan<T: Pod> { elements: usize }
 }
 pointer! {
-    /// One word of *own* registered memory, which a rank may load, store and wait on.
+    /// A word of *local* registered memory, which a rank may load, store and wait on.
     LocalWord<W: AtomicWord> {}
 }
 pointer! {
-    /// Consecutive elements of *own* registered memory.
+    /// Consecutive elements of *local* registered memory.
     LocalSpan<T: Pod> { elements: usize }
 }
 
@@ -143,7 +143,8 @@ impl<T: Pod> LocalSpan<T> {
     /// Returns these elements as bytes.
     ///
     /// # Errors
-    /// [`FabricError::OutOfBounds`], which only a span that is not inside its region could give.
+    /// [`FabricError::OutOfBounds`], which is possible only for a span that is not inside its
+    /// region.
     pub fn as_bytes(&self) -> Result<LocalSpan<u8>> {
         Ok(LocalSpan::clone(&*self.part_as::<u8>(0, self.elements.saturating_mul(size_of::<T>()))?))
     }

@@ -1,7 +1,7 @@
 //! Registered memory and its addresses.
 //!
-//! A *region* is memory that a rank registered with the fabric, so that peers may reach it. Its
-//! *key* is a plain value that can be sent anywhere; with a rank and an offset it makes a
+//! A *region* is memory that a rank registered with the fabric, so that peers can access it. Its
+//! *key* is a plain value that can be sent anywhere; with a rank and an offset it forms a
 //! [`RemoteAddr`]. A region of a *symmetric* allocation has the same key on every rank, so that no
 //! table of keys is needed.
 
@@ -14,7 +14,7 @@ use crate::{
 use bytemuck::{Pod, Zeroable};
 use core::{any::Any, fmt};
 
-/// Names a region of some rank. Plain data: exchange it like any other value.
+/// Identifies a region of a rank. Plain data: exchange it like any other value.
 ///
 /// The generation changes when a region is deregistered, so that a key that has outlived its region
 /// is an error ([`FabricError::StaleRegion`]) and never an access to other memory.
@@ -117,8 +117,8 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` is the way in which peers reach memory that
-    /// existed before.
+    /// Creates a region, for providers. `existing` tells how peers access existing memory that was
+    /// registered.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }
     }
@@ -158,13 +158,13 @@ impl Region {
         self.len == 0
     }
 
-    /// Returns the way in which peers reach memory that [existed before](Fabric::register); `None`
-    /// if the region was allocated.
+    /// Returns how peers access [registered existing memory](Fabric::register); `None` if the
+    /// region was allocated.
     pub fn existing(&self) -> Option<Existing> {
         self.existing
     }
 
-    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for the own rank, and for
+    /// Returns the address `offset` bytes into `rank`'s part. Meaningful for this rank, and for
     /// every rank if the allocation was symmetric.
     pub fn at(&self, rank: Rank, offset: u64) -> RemoteAddr {
         RemoteAddr { rank, region: self.key, offset }
@@ -197,8 +197,8 @@ impl Region {
 
     /// Resolves `len` elements of this rank's own, starting `offset` bytes into the region.
     ///
-    /// Memory that others may write is never handed out as a slice, not even to its owner: it is
-    /// read and written by copying, through the fabric.
+    /// Memory that others may write is never exposed as a slice, not even to its owner: it is read
+    /// and written by copying, through the fabric.
     ///
     /// # Errors
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].

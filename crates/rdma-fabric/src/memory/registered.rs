@@ -1,6 +1,6 @@
 //! Registering memory that the program already has.
 //!
-//! The owner hands a buffer over, and peers reach it by key like any region; until it is
+//! The owner moves a buffer in, and peers access it by key like any region; until the buffer is
 //! [taken](Registered::take) back, the owner itself also reads and writes it by copying. So no
 //! reference to bytes that others write ever exists, and the buffer is returned only when no
 //! operation accesses it.
@@ -9,7 +9,8 @@ use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result}
 use bytemuck::Pod;
 use core::{any::Any, fmt, marker::PhantomData, ops::Deref};
 
-/// A buffer of some element type, as providers see it: bytes that do not move when this value does.
+/// A buffer of some element type, in the form that providers use: bytes that do not move when this
+/// value does.
 pub struct OwnedMemory(Box<dyn Buffer>);
 
 trait Buffer: Any + Send + Sync {
@@ -37,7 +38,7 @@ impl OwnedMemory {
         self.bytes().len()
     }
 
-    /// Returns whether there are no bytes at all.
+    /// Returns whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,11 +81,11 @@ pub enum Uses {
     /// Puts and gets. Atomics may be [refused](FabricError::NoAtomics).
     #[default]
     Transfers,
-    /// Atomics as well: where the buffer itself can't have them, it is staged.
+    /// Atomics as well: if the buffer itself does not support them, it is staged.
     Atomics,
 }
 
-/// A registration that failed. The memory is given back. `E` is the error of a layer above.
+/// A failed registration. The memory is returned. `E` is the error of a layer above.
 pub struct RegisterError<T, E = FabricError> {
     /// The reason.
     pub error: E,
@@ -119,7 +120,7 @@ impl<T> From<RegisterError<T>> for FabricError {
 
 /// Memory of the program that is registered; see [`Fabric::register`].
 ///
-/// It derefs to the provider's region, for key and addresses. Dropping it deregisters it; the
+/// It dereferences to the provider's region, for key and addresses. Dropping it deregisters it; the
 /// memory is freed as soon as no operation accesses it.
 pub struct Registered<T: Pod> {
     fabric: Fabric,
@@ -139,16 +140,17 @@ impl<T: Pod + Send + Sync> Registered<T> {
         }
     }
 
-    /// Deregisters and gives the buffer back, with the values that peers have written.
+    /// Deregisters and returns the buffer, with the values that peers have written.
     ///
     /// Waits until no operation accesses the buffer. Every peer's operation has then either taken
-    /// effect or fails with [`FabricError::StaleRegion`], and none touches the buffer any more. The
-    /// wait ignores ranks that died during an access.
+    /// effect or fails with [`FabricError::StaleRegion`], and none accesses the buffer any longer.
+    /// The wait ignores ranks that died during an access.
     ///
     /// Dropping the future drops the registration.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't determine whether an operation still accesses the buffer. It then keeps the memory, for ever if necessary.
+    /// [`FabricError::Unsupported`], [`FabricError::System`]: the provider can't determine whether
+    /// an operation still accesses the buffer. It then keeps the memory, forever if necessary.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
         let memory = fabric.release(region).await?;
@@ -181,7 +183,7 @@ impl<T: Pod> Registered<T> {
         self.region.word(&self.fabric, offset)
     }
 
-    /// Returns the way in which peers reach the memory.
+    /// Returns how peers access the memory.
     pub fn way(&self) -> Existing {
         self.region.existing().unwrap_or(Existing::None)
     }

@@ -3,8 +3,8 @@
 /// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
 /// the [`Fabric`](crate::Fabric) in the field `below`.
 ///
-/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) makes a
-/// fabric of it:
+/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) turns it into
+/// a fabric:
 ///
 /// ```
 /// use rdma_fabric::{
@@ -35,7 +35,7 @@
 /// }
 /// ```
 ///
-/// A wrapper that has to observe accesses names `resolve_hidden` instead of `resolve`: otherwise
+/// A wrapper that has to observe accesses lists `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
 /// `queues`, `gates`, `colours`, `keyless` and `helper`, which are taken from `below`, so that the
 /// wrapper does not observe their use and the fabric of a helper is not wrapped; and for `abort`. A

@@ -9,7 +9,7 @@ use core::{
 use std::collections::BTreeMap;
 
 /// A provider's operations in flight, by their tokens. The table is not borrowed between calls, so
-/// that operations may be polled meanwhile.
+/// that operations may be polled in the meantime.
 pub struct InFlightTable<T> {
     made: Cell<u64>,
     kept: RefCell<BTreeMap<NonZeroU64, T>>,
@@ -22,7 +22,7 @@ impl<T> Default for InFlightTable<T> {
 }
 
 impl<T> InFlightTable<T> {
-    /// Keeps `operation` under a new token.
+    /// Stores `operation` under a new token.
     pub fn add(&self, operation: T) -> Token {
         let made = NonZeroU64::MIN.saturating_add(self.made.get());
         self.made.set(made.get());
@@ -31,13 +31,13 @@ impl<T> InFlightTable<T> {
         token
     }
 
-    /// Takes out the operation kept under `token`; [put it back](InFlightTable::put_back) unless it
-    /// is complete.
+    /// Takes out the operation stored under `token`; [put it back](InFlightTable::put_back) unless
+    /// it is complete.
     pub fn take(&self, token: Token) -> Option<T> {
         self.kept.borrow_mut().remove(&token.0)
     }
 
-    /// Keeps `operation` under the token that it had.
+    /// Stores `operation` under its previous token.
     pub fn put_back(&self, token: Token, operation: T) {
         self.kept.borrow_mut().insert(token.0, operation);
     }

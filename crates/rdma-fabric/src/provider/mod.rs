@@ -1,19 +1,19 @@
 //! The interface of a provider, in terms of words, bytes and places; nothing here is generic.
 //!
-//! `docs/contract/fabric.md`, *Providers* (V1 to V11), states the properties that a [`Fabric`]
-//! relies on.
+//! `docs/contract/fabric.md`, *Providers* (V1 to V11), states the properties on which a [`Fabric`]
+//! relies.
 //!
 //! # Places
-//! Where memory is [mapped](Place::mapped), short accesses are made directly, without calling the
-//! provider; a comparison with a word of the place decides. Accesses reach the provider if they are
-//! long, or if their memory isn't mapped, is [hidden](Place::hidden) or has been deregistered.
+//! If memory is [mapped](Place::mapped), short accesses are made directly, without calling the
+//! provider; this is decided by a comparison with a word of the place. Accesses reach the provider
+//! if they are long, or if their memory isn't mapped, is [hidden](Place::hidden) or has been
+//! deregistered.
 //!
 //! # Arguments
-//! * An operation is [`Posted`]: complete at once, or in flight and named by a [`Token`], which the
-//!   caller passes to [`Provider::poll`].
+//! * An operation is [`Posted`]: complete immediately, or in flight and identified by a [`Token`],
+//!   which the caller passes to [`Provider::poll`].
 //! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider keeps its state between
-//!   two polls. The caller itself checks the condition that it waits for, so closures are never
-//!   passed down.
+//!   two polls. The caller itself checks the awaited condition, so closures are never passed down.
 //! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in
 //!   one.
 //!
@@ -70,12 +70,12 @@ pub struct Token(pub NonZeroU64);
 /// The outcome of posting. Fits into two registers.
 #[derive(Debug)]
 pub enum Posted {
-    /// Complete: the source may be used again, the sink is filled. Holds the word's value before an
+    /// Complete: the source may be reused, the sink is filled. Contains the word's value before an
     /// atomic, zero-extended.
     Over(u64),
-    /// In flight: to be polled by [`Provider::poll`], or given up by [`Provider::forget`].
+    /// In flight: to be polled by [`Provider::poll`], or abandoned by [`Provider::forget`].
     Pending(Token),
-    /// Not posted: there is no room now.
+    /// Not posted: there is currently no room.
     Full,
     /// Not posted: it is impossible.
     Failed(FabricError),
@@ -93,7 +93,8 @@ const _: () = assert!(size_of::<Posted>() <= 16);
 
 /// The source of a put.
 ///
-/// Bytes are lent for the call only, so no provider in safe code keeps them to read them later:
+/// Bytes are borrowed for the call only, so a provider in safe code can't keep them to read them
+/// later:
 ///
 /// ```compile_fail,E0521
 /// # use rdma_fabric::provider::Source;
@@ -118,7 +119,7 @@ const _: () = assert!(size_of::<Posted>() <= 16);
 pub enum Source<'a> {
     /// Taken, or copied, when the post returns.
     Bytes(&'a [u8]),
-    /// Own registered memory.
+    /// Local registered memory.
     Place(&'a Place),
 }
 
@@ -140,8 +141,8 @@ pub enum Sink<'a> {
     /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], to which the
     /// caller passes it again.
     Bytes(&'a mut [u8]),
-    /// Own registered memory, filled when the operation completes. [`Provider::poll`] may be passed
-    /// [`Sink::none`] instead.
+    /// Local registered memory, filled when the operation completes. [`Provider::poll`] may be
+    /// passed [`Sink::none`] instead.
     Place(&'a Place),
 }
 
@@ -212,7 +213,7 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 
 /// One rank's access to a job: the operations of a network.
 ///
-/// Each method keeps the promises of the method of the same name of [`Fabric`]. Places are this
+/// Each method fulfils the contract of the method of [`Fabric`] with the same name. Places are this
 /// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
 /// another provider resolved is refused, or refers to no memory.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
@@ -227,7 +228,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
         let _ = uses;
         Err((FabricError::Unsupported { feature: &"registering memory that exists" }, memory))
     }
-    /// Deregisters adopted memory, and gives it back when no operation accesses it.
+    /// Deregisters adopted memory, and returns it once no operation accesses it.
     fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
         drop(region);
         Box::pin(async { Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" }) })
@@ -252,8 +253,8 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted;
     /// Posts a get.
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted;
-    /// Posts a copy between two other ranks' memory: [`Fabric::copy`] where neither place is own
-    /// memory. It counts among the puts to the destination's rank.
+    /// Posts a copy between two other ranks' memory: [`Fabric::copy`] where neither place is local.
+    /// It counts among the puts to the destination's rank.
     fn copy(&self, to: &Place, from: &Place) -> Posted {
         let _ = (to, from);
         Posted::failed(FabricError::Unsupported { feature: &"third-party copy" })
@@ -266,24 +267,24 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// `into`; its token is then void. Until then the provider may change the token.
     ///
     /// A caller whose waker has no effect ([`Waker::noop`](core::task::Waker::noop)) takes a result
-    /// without waiting: for it an operation is complete when [`Provider::test`] says so.
+    /// without waiting: for it an operation is complete when [`Provider::test`] returns true.
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>>;
     /// Returns whether an operation is complete; its result stays available.
     fn test(&self, token: &Token) -> bool;
-    /// Gives up the result of an operation; the operation itself continues.
+    /// Abandons the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
     /// Returns true if it is certain that all puts posted so far are visible and that none has an
-    /// error that has not been reported: [`Goal::Flush`] would be reached at once, unless a rank is
-    /// lost. A provider that cannot decide returns false.
+    /// error that has not been reported: [`Goal::Flush`] would be reached immediately, unless a
+    /// rank is lost. A provider that does not know returns false.
     fn is_flushed(&self) -> bool {
         false
     }
 
     // ----- waiting and time ------------------------------------------------------------------
 
-    /// Takes the oldest notice. `waiting` has the meaning that it has for [`Provider::read`].
+    /// Takes the oldest notice. `waiting` has the same meaning as for [`Provider::read`].
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>>;
-    /// Polls for a goal. Ready for a word or a notice means that the caller should check again. If
+    /// Polls for a goal. For a word or a notice, ready means that the caller has to check again. If
     /// it is pending, `cx` will be woken.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a
@@ -293,7 +294,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn now(&self) -> Time;
     /// Runs the remaining work of a dropped future.
     fn detach(&self, rest: Leftover<'_>);
-    /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error that the caller gets.
+    /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error for the caller.
     fn abort(&self, text: &str, code: i32) -> FabricError {
         let _ = (text, code);
         FabricError::Unsupported { feature: &"ending a whole job" }
@@ -305,8 +306,8 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn multicast(&self) -> Option<&dyn Multicast> {
         None
     }
-    /// Returns the interface for puts of several blocks, if it is supported. A wrapper without it
-    /// gets a put for each block.
+    /// Returns the interface for puts of several blocks, if it is supported. Through a wrapper
+    /// without it, each block is a separate put.
     fn block_puts(&self) -> Option<&dyn BlockPuts> {
         None
     }
@@ -333,7 +334,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// Memory that has no key for others: see [`Fabric::keyless`].
+/// Memory without a key that others could use: see [`Fabric::keyless`].
 pub trait Keyless {
     /// Creates another handle of the rank of `like`, which allocates such memory.
     fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric>;
@@ -346,8 +347,7 @@ pub trait Keyless {
         let _ = (rank, region);
         Ok(false)
     }
-    /// Deregisters memory that this handle's rank allocated by itself; its bytes are never used
-    /// again.
+    /// Deregisters memory that this handle's rank allocated by itself; its bytes are never reused.
     fn abandon(&self, region: Region) {
         drop(region);
     }
@@ -358,7 +358,7 @@ pub trait Keyless {
 }
 
 /// The remaining work of a dropped future, on the stack of the call that dropped it. It is polled
-/// there, or put in a box to be polled later.
+/// there, or boxed to be polled later.
 pub struct Leftover<'a>(&'a mut dyn Rest);
 
 impl<'a> Leftover<'a> {

@@ -1,4 +1,4 @@
-//! A value that is used only by the thread that made it, although its type is `Send` and `Sync`.
+//! A value that is used only by the thread that created it, although its type is `Send` and `Sync`.
 
 #![allow(unsafe_code)]
 
@@ -14,12 +14,12 @@ use core::{
 ///
 /// Using it on another thread panics; dropping it on another thread leaks it.
 pub struct OneThread<T> {
-    /// The thread that made the value.
+    /// The thread that created the value.
     thread: u64,
     value: ManuallyDrop<T>,
 }
 
-// SAFETY: the value is reached, and dropped, by the thread that made it only: every access path
+// SAFETY: the value is reached, and dropped, by the thread that created it only: every access path
 // compares the thread.
 unsafe impl<T> Send for OneThread<T> {}
 // SAFETY: as above.
@@ -44,7 +44,7 @@ impl<T> OneThread<T> {
         OneThread { thread: here(), value: ManuallyDrop::new(value) }
     }
 
-    /// Returns the value, or `None` on a thread other than the one that made it.
+    /// Returns the value, or `None` on a thread other than the one that created it.
     #[inline(always)]
     pub fn get(this: &Self) -> Option<&T> {
         (this.thread == here()).then_some(&*this.value)
@@ -55,7 +55,7 @@ impl<T> Deref for OneThread<T> {
     type Target = T;
 
     /// # Panics
-    /// If called on a thread other than the one that made it.
+    /// If called on a thread other than the one that created it.
     #[inline(always)]
     fn deref(&self) -> &T {
         OneThread::get(self).unwrap_or_else(|| elsewhere())
@@ -70,7 +70,7 @@ fn elsewhere() -> ! {
 impl<T> Drop for OneThread<T> {
     fn drop(&mut self) {
         if self.thread == here() {
-            // SAFETY: once, and by the thread that made it.
+            // SAFETY: once, and by the thread that created it.
             unsafe { ManuallyDrop::drop(&mut self.value) }
         }
     }

@@ -1,4 +1,4 @@
-//! A value that is used by one call at a time, of one thread or of any.
+//! A value that is used by one call at a time, from a single thread or from any thread.
 
 #![allow(unsafe_code)]
 
@@ -16,14 +16,14 @@ use core::{
 use crossbeam_utils::{Backoff, CachePadded};
 use std::sync::{Mutex, PoisonError};
 
-/// Exclusive access for the lifetime of a [`Turn`]: by the one thread that made it, at the cost of
-/// a comparison, or by any thread, which waits for its turn.
+/// Exclusive access for the lifetime of a [`Turn`]: by the thread that created it, at the cost of a
+/// comparison, or by any thread, which waits for its turn.
 ///
 /// Turns are meant to be short. Leaving is a plain store, and entering one atomic operation; a
 /// thread that finds the value in use sleeps in a queue, and the first of the queue yields its CPU
 /// until the turn ends. The cell shares its pair of cache lines with no other data.
 pub struct TurnCell<T> {
-    /// The thread that made it, if no other thread may use it; otherwise 0.
+    /// The thread that created it, if no other thread may use it; otherwise 0.
     thread: u64,
     taken: AtomicBool,
     /// The first waiter holds this lock; all others sleep for it.
@@ -56,8 +56,8 @@ impl<T> TurnCell<T> {
     /// Waits for the turn; `None` on a thread that may not use the value.
     ///
     /// # Panics
-    /// If the one thread that uses the value has a turn already. Where any thread may use it, a
-    /// thread that waits for its own turn to end waits for ever.
+    /// If the only thread that may use the value already has a turn. If any thread may use it, a
+    /// thread that enters while it has a turn deadlocks.
     #[inline(always)]
     pub fn enter(&self) -> Option<Turn<'_, T>> {
         if self.thread != 0 {

@@ -1,4 +1,4 @@
-//! Makes all claims of an access or none, and gives them back.
+//! Makes all claims of an access or none, and releases them.
 
 use super::pace::BackOff;
 use crate::{
@@ -26,13 +26,13 @@ const EVERYWHERE: u64 = 1 << 32;
 pub(crate) struct Claim {
     /// The atomic that makes it.
     pub(super) enter: Amo<u64>,
-    /// The bits that must not have been set.
+    /// Bits that must not have been set.
     in_the_way: u64,
-    /// More bits that must not have been set: they mean that the word has too many holders already.
+    /// More bits that must not have been set: they mean that the word already has too many holders.
     limit_bits: u64,
     /// The bits of which at least one must be set while the claim is held.
     held: u64,
-    /// The atomic that gives it back.
+    /// The atomic that releases it.
     pub(super) leave: Amo<u64>,
 }
 
@@ -67,7 +67,7 @@ impl Claim {
     }
 
     /// Returns whether the claim can have been held, if the word was `old` before the claim was
-    /// given back.
+    /// released.
     #[inline(always)]
     pub(super) fn was_held(&self, old: u64) -> bool {
         old & self.held != 0
@@ -174,13 +174,12 @@ impl Base {
         Ok(true)
     }
 
-    /// Gives all of `claims` back, the last first, even if some of them fail.
+    /// Releases all of `claims`, last first, even if some releases fail.
     async fn leave(&self, claims: &[WordClaim]) -> Result<(), Stopped> {
         self.leave_from(claims, None).await
     }
 
-    /// Gives all of `claims` back, the last first. The last claim's atomic may already have been
-    /// posted.
+    /// Releases all of `claims`, last first. The last claim's atomic may already have been posted.
     async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
         let mut outcome = Ok(());
         for held in claims.iter().rev() {
@@ -240,13 +239,13 @@ pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver
     Ok(())
 }
 
-/// Gives all of `claims` back; if this is dropped, in the background. The last claim's atomic may
+/// Releases all of `claims`; if this is dropped, in the background. The last claim's atomic may
 /// already have been posted.
 pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
-/// Flushes, and gives all of `claims` back, in the background. The last claim's atomic may already
+/// Flushes, and releases all of `claims`, in the background. The last claim's atomic may already
 /// have been posted.
 #[cold]
 pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {

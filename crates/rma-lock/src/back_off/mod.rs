@@ -18,7 +18,7 @@
 //! compares the word with 0 and swaps; if that fails, nothing has changed. An exclusive access to a
 //! window's rank counts itself at the home, where it may conflict with holders of all ranks, and
 //! then takes the rank's word; if that is taken, it uncounts itself. So no rank waits while it
-//! holds a part, and no order of claims can deadlock.
+//! holds a part of its claims, and no order of claims can deadlock.
 //!
 //! # Waiting
 //! Between two attempts a rank sleeps and polls nothing ([`BackOff`] determines the duration).

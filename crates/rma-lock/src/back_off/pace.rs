@@ -3,18 +3,18 @@
 use core::time::Duration;
 use rdma_fabric::Rank;
 
-/// The number of attempts of a rank to take a lock that is taken, and the delays between them.
+/// The number of attempts of a rank to acquire a taken lock, and the delays between them.
 ///
 /// After its n-th attempt a rank sleeps for between half and the whole of `first` · 2ⁿ⁻¹, and no
-/// longer than for `first` · 2^`doublings`. `seed`, the rank and n alone determine the point in
-/// that range, so that ranks that collided once spread out, and a run can be repeated. Ranks may
+/// longer than for `first` · 2^`doublings`. The point in that range depends only on `seed`, the
+/// rank and n, so that ranks that collided once spread out, and runs are reproducible. Ranks may
 /// have different values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
     /// The longest duration of the first sleep. A good choice is the time that one pair of atomics
     /// at the home takes: the default is 2 µs, as on FX100 (2.3 µs for a lock and unlock, MPI RMA
-    /// lock synchronisation on FX100, section 5). On wall clock a sleep takes at least as long as
-    /// the system needs for it.
+    /// lock synchronisation on FX100, section 5). In wall-clock time a sleep takes at least the
+    /// minimum time of the system.
     pub first: Duration,
     /// The number of times that the sleep doubles: 6 by default. More doublings reduce the load of
     /// the home, fewer shorten the time for which a free lock stays idle.

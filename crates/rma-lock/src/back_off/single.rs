@@ -21,25 +21,25 @@ const LOCK_BYTES: usize = 64;
 /// A readers-writer lock of one word at its home; ranks that find it taken sleep and try again.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A rank may
-/// hold the lock shared several times; taking it again while holding it exclusively waits for ever.
+/// hold the lock shared several times; taking it again while holding it exclusively deadlocks.
 ///
 /// Uncontended remote operations: 1 atomic to lock, shared or exclusively, and 1 to unlock. An
 /// attempt that finds it taken costs a reader 2 atomics, a writer 1.
 ///
 /// No rank is guaranteed to take the lock: any rank that finds it free takes it, and readers keep
-/// writers out as long as one of them is inside. In exchange a hand-over waits for no particular
-/// rank, so the lock suits oversubscribed jobs, with many more ranks than cores.
+/// writers out as long as one of them is inside. In exchange, a hand-over does not wait for any
+/// particular rank, so the lock suits oversubscribed jobs with many more ranks than cores.
 ///
 /// # Errors and deaths
 /// Besides those of [`RmaLock::read_before`], [`crate::LockError::Contended`], but not for a try.
 /// At least one attempt is made, even if the deadline has passed. If the home is lost, calls end
 /// with [`rdma_fabric::FabricError::PeerLost`]. If a *holder* is lost, its word stays unchanged,
 /// and the owner of the hold is unknown: others try until their deadline, at most
-/// [`BackOff::attempts`] times, or without either limit for ever.
+/// [`BackOff::attempts`] times, or forever if there is neither limit.
 ///
 /// # Dropped futures
-/// An attempt in flight that is dropped is awaited in the background, and given back if it
-/// succeeded; a release is completed. A sleep simply ends.
+/// An attempt in flight that is dropped is awaited in the background, and released if it succeeded;
+/// a release is completed. A sleep simply ends.
 #[derive(Clone)]
 pub struct BackOffLock {
     pub(super) base: Arc<Base>,

@@ -28,8 +28,8 @@ const LOCK_BYTES: usize = 128;
 /// conflicts with a holder of the rank.
 ///
 /// The limit of [`crate::LockError::TooManyHolders`] counts the holders of all ranks, and those of
-/// any rank exclusively. A try also fails because of a rank that is about to find a conflict
-/// itself. No rank is guaranteed to take the lock. Errors, deaths and dropped futures are as with
+/// any rank exclusively. A try may also fail because of a rank whose own attempt is about to fail.
+/// No rank is guaranteed to take the lock. Errors, deaths and dropped futures are handled as in
 /// [`crate::locks::BackOffLock`]; the loss of the rank whose memory is to be locked is also
 /// [`rdma_fabric::FabricError::PeerLost`], and leaves no trace at the home.
 #[derive(Clone)]
@@ -84,8 +84,8 @@ impl WindowLock {
 pub struct WindowGuard<'a> {
     lock: &'a WindowLock,
     access: Access,
-    /// Resolved in advance: a lost rank can no longer be resolved, and the home's word must be
-    /// given back nevertheless. `None` after that.
+    /// Resolved in advance: a lost rank can no longer be resolved, but the home's word must still
+    /// be released. `None` after that.
     held: Option<Claims>,
 }
 

@@ -79,7 +79,7 @@ impl Classes {
             let top = self.take_stack(epoch).await?;
             self.do_duties(Duties { class, chain: top, ..Duties::default() }, 0).await?;
         }
-        // C6. A node that is given up stays on the stack; its waker makes it ready again.
+        // C6. An abandoned node stays on the stack; its waker makes it ready again.
         queue.wait_to_be_woken(&own, deadline, cancelled).await?;
         queue.retire(own.id).await?;
         drop(own);

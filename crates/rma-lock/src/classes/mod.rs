@@ -19,7 +19,7 @@
 //! one of these or the rank that closed the batch, starts the next epoch by one addition. The
 //! addition also returns the number of waiters for that epoch, and whether its batch must be closed
 //! immediately because the other class waits again. Then the rank wakes the stack. So turns
-//! alternate as long as both classes want them, and a rank waits for at most two turns: its own
+//! alternate as long as both classes are waiting, and a rank waits for at most two turns: its own
 //! class's batch, if that is closed, and one of the other class.
 //!
 //! When an epoch ends, its stack is empty and receives no more waiters: all ranks that were counted

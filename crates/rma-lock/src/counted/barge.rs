@@ -4,7 +4,7 @@
 //! not be running: with more ranks than CPUs that costs a context switch each time. So a writer
 //! first tries to enter ahead of the queue. The first rank of the queue, its head, is woken once,
 //! finds that it was passed, and records this in the count word ([`super::scheme::NEXT`]); from
-//! then on no writer passes it. A rank that has passed heads [`PASSES`] times lines up in the queue
+//! then on no writer passes it. A rank that has passed heads [`PASSES`] times joins the queue
 //! itself, so the number of times that each rank passes waiting ones is bounded.
 
 use super::{
@@ -22,8 +22,8 @@ use core::{
 use rdma_fabric::{Amo, Time};
 use std::sync::Arc;
 
-/// The number of times that a rank passes heads before it lines up. A smaller number admits waiting
-/// ranks sooner, and costs a context switch each time.
+/// The number of times that a rank passes heads before it joins the queue. A smaller number admits
+/// waiting ranks sooner, and costs a context switch each time.
 const PASSES: u32 = 1 << 14;
 
 /// The number of times that a rank checks a lock that is taken, if it can access the home's memory
@@ -33,9 +33,9 @@ pub(super) const LOOKS: u8 = 32;
 /// A rank's cached state of a lock that it barges into. Losing it costs an operation.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// The count word that its last release left.
+    /// The value of the count word after its last release.
     left: AtomicU64,
-    /// The number of heads that it has passed since it last lined up.
+    /// The number of heads that it has passed since it last joined the queue.
     passed: AtomicU32,
 }
 
@@ -50,8 +50,8 @@ impl Seen {
         self.left.store(left, Relaxed);
     }
 
-    /// Returns the count word as it may still be; `None` if this rank has to line up: it has handed
-    /// the lock over, or has passed others [`PASSES`] times.
+    /// Returns the likely current value of the count word; `None` if this rank has to join the
+    /// queue: it has handed the lock over, or has passed others [`PASSES`] times.
     #[inline(always)]
     fn expected(&self) -> Option<u64> {
         let left = self.left.load(Relaxed);
@@ -66,7 +66,7 @@ impl Seen {
         None
     }
 
-    /// Records that this rank has barged in; `word` names the head that it has passed, if any.
+    /// Records that this rank has barged in; `word` contains the head that it has passed, if any.
     #[inline(always)]
     pub(super) fn enter(&self, word: u64) {
         if word & WRITER_INTERESTED != 0 {
@@ -118,8 +118,8 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn leave_barged(&self, held: Writing) -> Went {
         let (core, word) = (&self.core, held.word());
         if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
-            // A successor that is about to link itself is handed the lock, which costs less than
-            // leaving the queue before it has done so.
+            // If a successor is about to link itself, the lock is handed to it, which costs less
+            // than leaving the queue before it has done so.
             if core.is_fast()
                 && is_queued(word)
                 && let Ok(writers) = core.writers()

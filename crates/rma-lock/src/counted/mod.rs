@@ -38,8 +38,8 @@
 //!   has not linked itself yet (the printed X4 waits for it), the writer stores [`NodeId::PASSED`]
 //!   in the link and leaves; the successor finds the mark and registers itself. So no release waits
 //!   for another rank's CPU.
-//! * A node in no queue is ready to be waited on: the rank that takes it out of a queue makes it
-//!   ready again (R2, W1).
+//! * A node that is not in a queue is ready to be waited on: the rank that takes it out of a queue
+//!   makes it ready again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).
 //! * The leaving writer checks for waiting readers only if the count word shows any (X3).
 //! * A writer that hands over to a known successor wakes it before any other step.
@@ -117,10 +117,10 @@ pub type PackedLock = CountedLock<Packed>;
 /// A readers-writer lock with reader preference that allows writers to barge: a running writer
 /// takes a free lock although others wait, so the lock need not wait for a rank that does not run.
 ///
-/// Writers do not starve: a rank passes waiting ranks at most 16,384 times, and then lines up
-/// behind them; a rank that was woken and found itself passed is not passed again. Readers still go
-/// first. Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 1 atomic,
-/// unlock 1.
+/// Writers do not starve: a rank passes waiting ranks at most 16,384 times, and then queues behind
+/// them; a rank that was woken and found itself passed is not passed again. Readers still go first.
+/// Uncontended remote operations: shared lock 1 atomic, unlock 1; exclusive lock 1 atomic, unlock
+/// 1.
 pub type BargingLock = CountedLock<Barging>;
 
 /// A readers-writer lock with writer preference: readers do not enter while a writer waits.
@@ -140,9 +140,9 @@ pub type WritersFirstLock = CountedLock<WritersFirst>;
 ///
 /// # Errors
 /// Besides those of [`crate::RmaLock::read_before`], [`crate::LockError::TooManyWaiting`] for an
-/// acquisition beyond this rank's queue nodes; when the lock is made,
+/// acquisition beyond this rank's queue nodes; on creation of the lock,
 /// [`crate::LockError::TooManyRanks`]. The loss of any rank ends a wait with
-/// [`rdma_fabric::FabricError::PeerLost`]; no cleanup is needed then.
+/// [`rdma_fabric::FabricError::PeerLost`]; no cleanup is then needed.
 ///
 /// # Giving up
 /// A wait that ends by its deadline, or because its future is dropped, costs 1 atomic on this
@@ -306,7 +306,7 @@ impl Protocol for Core {
         }
     }
 
-    /// A rank that waits for an unfinished step of a lost rank waits for that rank, too. A member
+    /// A rank that waits for an unfinished step of a lost rank also waits for that rank. A member
     /// that has dropped its part without being lost is about to be lost, or the epoch has ended.
     fn failed(&self, steps: &mut Steps, error: LockError) -> Result<Option<Transition>> {
         let LockError::Fabric(why) = &error else { return Err(error) };

@@ -40,7 +40,7 @@ impl CountedLock<Recoverable> {
         queue::is_inside(self.core.published.sum())
     }
 
-    /// Returns the conditions that keep acquisitions out now.
+    /// Returns the conditions that currently keep acquisitions out.
     pub(crate) async fn shut(&self) -> Result<Shut> {
         let word = self.core.fabric.get_word(&self.core.count).await?;
         Ok(Shut { torn: word & TORN != 0, closed: word & CLOSED != 0 })
@@ -61,7 +61,7 @@ impl CountedLock<Recoverable> {
         Ok(())
     }
 
-    /// Marks the protected data as whole; returns whether the epoch was already closed.
+    /// Marks the protected data as consistent; returns whether the epoch was already closed.
     pub(crate) async fn mark_whole(&self) -> Result<bool> {
         Ok(self.core.fabric.fetch_and(&self.core.count, !TORN).await? & CLOSED != 0)
     }
@@ -114,7 +114,7 @@ pub(crate) struct HomeWords {
 pub(crate) struct Closed {
     /// The writer that was active.
     pub(crate) writer: Option<Rank>,
-    /// Whether the protected data were marked as torn.
+    /// Whether the protected data was marked as torn.
     pub(crate) torn: bool,
 }
 

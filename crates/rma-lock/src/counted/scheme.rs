@@ -25,7 +25,7 @@ pub(super) const HEAD: u32 = 32;
 /// The bits below the head.
 const BELOW_HEAD: u64 = (1 << HEAD) - 1;
 
-/// Returns whether the writer that entered with this count word has a place in the queue.
+/// Returns whether the writer that entered with this count word is in the queue.
 #[inline(always)]
 pub(super) const fn is_queued(word: u64) -> bool {
     word & WRITER_INTERESTED == 0 && word >> HEAD != 0
@@ -58,8 +58,8 @@ mod sealed {
     impl Sealed for crate::counted::Recoverable {}
 }
 
-/// The differences between schemes. Nodes are given as [`crate::queue::NodeId::bits`], words are
-/// values of the count word.
+/// The differences between schemes. Nodes are represented as [`crate::queue::NodeId::bits`], words
+/// are values of the count word.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// [`crate::Lock::NAME`].
@@ -84,9 +84,9 @@ pub struct Rules {
     pub sweep: u64,
     /// Whether a waiting reader is counted. If so, the wake admits it; otherwise it tries again.
     pub waits_counted: bool,
-    /// Whether a separate word names the head of the queue; otherwise the count word does.
+    /// Whether a separate word contains the head of the queue; otherwise the count word does.
     pub head_apart: bool,
-    /// Whether the count word names an active writer.
+    /// Whether the count word identifies an active writer.
     pub active_named: bool,
     /// The way in which a writer hands the lock over.
     pub hand_over: HandOver,

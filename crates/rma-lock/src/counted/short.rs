@@ -25,7 +25,7 @@ pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 /// The result of an operation if it is complete; otherwise whether it was posted.
 pub(super) type Found = Result<u64, NotOver>;
 
-// From here on the table continues. The steps are created out of line because they are large.
+// From here on the table is executed. The steps are created out of line because they are large.
 
 /// An acquisition to read, from R1 on.
 #[cold]
@@ -211,7 +211,7 @@ impl<S: Scheme> CountedLock<S> {
             Ok(tail) if tail == node.bits() => {}
             found => return leave_write_on(core, held, At::X4, found),
         }
-        // A node that was woken begins another turn; no other rank knows it any more.
+        // A node that was woken begins another turn; no other rank knows it any longer.
         if held.woken() && core.renew(node).is_err() || core.say(rules, Transition::writer_goes_back(node, 3)).is_err()
         {
             return leave_write_on(core, held, At::X4Retire, Err(None));

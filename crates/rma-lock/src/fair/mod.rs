@@ -23,17 +23,17 @@
 //!   linked itself before that.
 //! * G1: leave the queue, as the last or with a mark for a successor that has not linked itself
 //!   yet. G2: a writer counts the reader that it admits. G3: a reader uncounts itself and, in the
-//!   same atomic, names the next writer. G4: the last reader, having seen that, removes the name
-//!   again. G5: wake.
+//!   same atomic, registers the next writer in the state. G4: the last reader, having seen that,
+//!   removes the registration. G5: wake.
 //!
 //! The protocol is a table of these steps ([`steps`]). An uncontended rank executes its steps
 //! without looking them up ([`short`]); in all other cases the table continues at the step that it
 //! has reached.
 //!
 //! # Giving up
-//! As in all these locks, the rank that would wake a node that was given up acts on its behalf: a
-//! writer leaves the queue; a reader, which is already counted, leaves the queue and hands its
-//! count to the reader behind it, or uncounts itself.
+//! As in all these locks, the rank that would wake an abandoned node acts on its behalf: a writer
+//! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
+//! the reader behind it, or uncounts itself.
 
 mod guard;
 mod short;
@@ -66,7 +66,7 @@ const TAIL: u64 = 8;
 const _: () = assert!(TAIL + 8 <= HOME_BYTES);
 
 /// Every counted reader occupies a node, and a rank has few of them, so forgotten guards cannot
-/// overflow the count: a rank without a free node is refused first.
+/// overflow the count: a rank without a free node is refused before that.
 const _: () = assert!(NodeId::MOST <= 1 << (WRITER - 2));
 
 /// The kind of acquisition that occupies a node.
@@ -88,8 +88,8 @@ impl Class {
 /// A readers-writer lock that admits ranks in order of their arrival, homed at one rank.
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. A holder
-/// that takes the lock again may deadlock with itself, even as a reader: behind a writer that waits
-/// for it to leave.
+/// that takes the lock again may deadlock with itself, even as a reader, if it queues behind a
+/// writer that waits for it to leave.
 ///
 /// Uncontended remote operations: shared lock 2 atomics, unlock 2; exclusive lock an atomic and a
 /// get, unlock 1 atomic. A rank waits and holds with at most four queue nodes at a time: one more
@@ -98,9 +98,8 @@ impl Class {
 /// # Dropped futures
 /// Each future of a lock or guard may be dropped at any moment, by `select!` or a deadline. Work
 /// that others still depend on is [detached](Fabric::detach): a dropped acquisition ends without
-/// holding the lock, a dropped release ends having released it. An acquisition that was given up
-/// keeps its place in the queue, and thereby delays later ones, until the lock would have reached
-/// it.
+/// holding the lock, a dropped release ends having released it. An abandoned acquisition keeps its
+/// place in the queue, and thereby delays later ones, until its turn.
 ///
 /// # Threads
 /// A lock may be used by several threads if its fabric may.

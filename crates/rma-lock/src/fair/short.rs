@@ -22,7 +22,7 @@ pub(super) type Went = Result<Result<Option<Held>>, Call<Core>>;
 /// The result of an operation if it is complete; otherwise whether it was posted.
 type Found = Result<u64, NotOver>;
 
-// From here on the table continues. The steps are created out of line because they are large.
+// From here on the table is executed. The steps are created out of line because they are large.
 
 /// An acquisition, from the start or from a step of a node.
 #[cold]

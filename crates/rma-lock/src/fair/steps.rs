@@ -1,7 +1,7 @@
 //! The steps of the fair lock, as a table.
 //!
-//! A node's next word names the next node and its class, or shows that the node's reader is inside
-//! and has no successor ([`INSIDE`]), or that its owner has left ([`NodeId::PASSED`]).
+//! A node's next word contains the next node and its class, or shows that the node's reader is
+//! inside and has no successor ([`INSIDE`]), or that its owner has left ([`NodeId::PASSED`]).
 
 use super::Class;
 use crate::{
@@ -21,7 +21,7 @@ pub(super) const READER: u64 = 1;
 pub(super) const WRITER: u32 = 32;
 /// Set in a link if the successor is a writer.
 const WRITES: u64 = 1 << 32;
-/// The node's reader is inside, and no successor has linked itself behind it. Does not name a node.
+/// The node's reader is inside, and no successor has linked itself behind it. Not a valid node.
 pub(super) const INSIDE: u64 = 1 << 33;
 
 /// The next step.
@@ -157,7 +157,7 @@ impl Steps {
 /// The parameters of a fair lock's steps.
 #[derive(Clone, Copy, Debug)]
 pub struct FairTable {
-    /// The number of ranks that nodes may name.
+    /// The number of ranks to which nodes may belong.
     pub ranks: usize,
 }
 
@@ -399,14 +399,14 @@ impl FairTable {
         self.out(s);
     }
 
-    /// The node is out of the queue: selects the step that its owner still has to do for its
+    /// The node is out of the queue: selects the step that its owner still has to execute for its
     /// successor.
     fn out(&self, s: &mut Steps) {
         let own = s.node.map(|(node, _)| node) == s.me;
         let withdrawn = own && !s.leaves;
         let class = s.node.map(|(_, class)| class);
         s.at = match (class, s.next) {
-            // A try to write was never inside: the readers ahead of it are.
+            // A try to write was never inside, because the readers ahead of it are.
             (_, Some((_, Class::Writer))) if withdrawn => {
                 s.node = s.next;
                 At::F5

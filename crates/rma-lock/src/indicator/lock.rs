@@ -17,10 +17,10 @@ use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
 use std::sync::{Arc, OnceLock};
 
-/// A lock for data that is hardly ever written. Readers count themselves at their own node, and
-/// none of their operations leaves it, except to notify a waiting writer. A writer, which holds `L`
-/// to exclude other writers, closes every node's gate and waits until the readers inside have left.
-/// (A distributed reader indicator, like that of BRAVO or foMPI's local words.)
+/// A lock for data that is rarely written. Readers count themselves at their own node, and none of
+/// their operations leaves it, except to notify a waiting writer. A writer, which holds `L` to
+/// exclude other writers, closes every node's gate and waits until the readers inside have left. (A
+/// distributed reader indicator, like that of BRAVO or foMPI's local words.)
 ///
 /// A reader executes 1 atomic at its node to enter and 1 to leave, and another get if a writer
 /// waits. A writer executes 2 pipelined atomics for each node in addition to the cost of `L`, and a

@@ -61,8 +61,8 @@ impl Core {
             if Gate(fabric.get_word(&self.gate).await?).epoch() != epoch {
                 self.sweep(&waiting).await?; // I4
             }
-            // I5. A node that is given up stays on the stack; the rank that takes the stack makes
-            // it ready again.
+            // I5. An abandoned node stays on the stack; the rank that takes the stack makes it
+            // ready again.
             match queue.wait_to_be_woken(&own, deadline, cancelled).await {
                 Err(Stopped::GaveUp(error)) => {
                     self.withdraw(epoch).await?;

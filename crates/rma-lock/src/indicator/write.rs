@@ -31,7 +31,8 @@ impl Core {
             Ok(true) if !cancelled.is_set() => return Ok(Some(shut)),
             _ => {}
         }
-        // The writer gave up: the readers inside continue, and their departures are not waited for.
+        // The writer gave up: the readers inside continue, and the writer does not wait for their
+        // departures.
         for (node, _) in awaited {
             self.queue.fabric.swap(&self.flag_at(self.queue.me, node)?, 0).await?;
         }

@@ -4,8 +4,8 @@ use crate::LockError;
 use core::fmt;
 use rdma_fabric::Rank;
 
-/// A holder panicked in the middle of writing: the memory may be half-changed, and every later
-/// holder receives this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
+/// A holder panicked while writing: the memory may be half-changed, and every later holder receives
+/// this error until it is [cleared](crate::LockedWriteGuard::clear_poison).
 ///
 /// The error holds the guard, and with it the lock. Dropping it releases the lock.
 #[must_use = "it holds the lock"]

@@ -125,7 +125,7 @@ impl<'a, T: Element, L: Excludes> LockedWriteGuard<'a, T, L> {
         self.locked.noting(self.locked.memory.put(rank, start, from).await)
     }
 
-    /// Declares that the memory is in order again, regardless of which rank poisoned it.
+    /// Declares that the memory is consistent again, regardless of which rank poisoned it.
     ///
     /// # Errors
     /// As [`rdma_fabric::Fabric::swap`].

@@ -119,7 +119,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// guard.part(Rank::new(0)).unwrap();
 /// # }
 /// ```
-/// A lock must declare that references may depend on it:
+/// A lock must declare that references may rely on it:
 /// ```compile_fail,E0277
 /// # use rma_lock::{Locked, RmaLock}; use rdma_fabric::{Fabric, Rank};
 /// async fn program<L: RmaLock>(fabric: &Fabric) {
@@ -128,19 +128,19 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 /// ```
 ///
 /// # Exclusion
-/// The lock decides which ranks are inside ([`crate::Lock::FAIRNESS`]). Everything that a holder
+/// The lock determines which ranks are inside ([`crate::Lock::FAIRNESS`]). Everything that a holder
 /// stored through a reference or put is visible to the next holder. Every access requires the lock
 /// and is checked.
 ///
 /// # Panics and deaths
 /// A panic under a write guard poisons the memory, as it does a [`std::sync::Mutex`]: the mark is
 /// in the memory itself, so every rank finds it ([`PoisonError`]). It is put before the lock is
-/// passed on; only if the rank's own queue is full at that moment may the very next holder miss it.
+/// passed on; the very next holder can miss it only if the rank's own queue is full at that moment.
 ///
 /// A *lost* holder's lock is never passed on, because the holder may still run: waiting ranks
 /// receive the error that the lock reports for it ([`FabricError::PeerLost`] with [`RpLock`]). Once
 /// a call of this value has reported the loss of a rank, references are refused here with that
-/// error; copies are refused as far as the fabric refuses them. Existing references stay valid,
+/// error; copies are refused only where the fabric refuses them. Existing references stay valid,
 /// including those into the lost rank's memory: it stays mapped. A lock that may be taken from a
 /// live holder never provides references: see [`Excludes`].
 ///
@@ -151,7 +151,7 @@ pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's ordinary fabric handle.
     fabric: Fabric,
     memory: Memory<T>,
-    /// Made with a fabric handle without keys; no other code can access it.
+    /// Created with a fabric handle for memory without a key; no other code can access it.
     lock: L,
     /// The rank whose loss a call of this value has reported.
     lost: OnceLock<Rank>,
@@ -176,7 +176,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
 
-    /// Makes memory and lock as [`Locked::symmetric`] does, with the given options for the lock.
+    /// Makes memory and lock as [`Locked::symmetric`] does, with these options for the lock.
     ///
     /// # Errors
     /// As [`Locked::symmetric`].

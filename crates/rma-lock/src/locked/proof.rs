@@ -8,13 +8,15 @@
 //! * The memory and the lock's words are allocated under pacts that allow references here and
 //!   nowhere else. The pacts' names encode the discipline, the lock's home and the element's size,
 //!   and for the words also the memory that they protect. So all ranks that have a part of one
-//!   region protect it by one lock of one kind, in whatever order they make several regions.
+//!   region protect it by one lock of one kind, regardless of the order in which they create
+//!   several regions.
 //! * The handles, regions and places stay in [`super::Memory`] and in the lock, which users cannot
 //!   access: [`Locked`](super::Locked) does not lend any of them. The operations of guards complete
-//!   when they are posted ([`rdma_fabric::Mapped::new`]), and the guards are borrowed meanwhile.
+//!   when they are posted ([`rdma_fabric::Mapped::new`]), and the guards are borrowed in the
+//!   meantime.
 //! * A guard of this module exists only together with the lock's own guard, of the same lock, and
 //!   is not cloned. References borrow the guard; `&mut` references borrow it exclusively, with at
-//!   most one for each rank. Releasing consumes the guard; a leaked guard holds the lock for ever.
+//!   most one for each rank. Releasing consumes the guard; a leaked guard holds the lock forever.
 //! * The header, which operations may write at any time, is outside all references.
 
 #![allow(unsafe_code)]
@@ -31,20 +33,20 @@ use crate::{
 use core::slice;
 use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
 
-/// A lock that references to memory may depend on.
+/// A lock on which references to memory may rely.
 ///
-/// [`crate::Locked`] hands out `&mut` to memory of other ranks solely because it holds this lock.
+/// [`crate::Locked`] provides `&mut` to memory of other ranks solely because it holds this lock.
 ///
 /// # Safety
-/// If all ranks have made the lock with the same fabric memory, home and kind, then, over a fabric
-/// that fulfils its contract, and regardless of actions of safe code and deaths of ranks:
+/// If all ranks have created the lock with the same fabric memory, home and kind, then, over a
+/// fabric that fulfils its contract, and regardless of actions of safe code and deaths of ranks:
 /// * while a value of `Exclusive` exists, or has been forgotten, no other value of `Shared` or
-///   `Exclusive` exists at any rank; nor after its holder was lost: a lock that withdraws a hold
+///   `Exclusive` exists at any rank; nor after its holder has been lost: a lock that revokes a hold
 ///   must know that the holder no longer runs;
 /// * everything that a holder did before it released the lock happens before everything that the
 ///   next holder does;
-/// * all its words are in symmetric memory of the fabric it was made with, and that fabric and
-///   those words are accessible only through a value of the lock or a guard;
+/// * all its words are in symmetric memory of the fabric with which it was created, and that fabric
+///   and those words are accessible only through a value of the lock or a guard;
 /// * no other lock has its [`Excludes::DISCIPLINE`].
 pub unsafe trait Excludes: RmaLock {
     /// The lock's number. This crate's numbers are below 1000.

@@ -27,7 +27,7 @@ use std::sync::Arc;
 ///
 /// # Fairness
 /// As long as readers of a node follow one another without a gap, the node keeps the lock, even if
-/// others wait: readers come first, whatever `L` is ([`Lock::FAIRNESS`]).
+/// others wait: readers come first, regardless of `L` ([`Lock::FAIRNESS`]).
 ///
 /// # Errors
 /// Those of `L`. A failure between two steps at a node's words breaks the lock for this rank, as

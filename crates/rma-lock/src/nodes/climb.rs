@@ -152,7 +152,7 @@ impl Stair {
             } else if now & ORPHAN != 0 {
                 self.sweep(level, Wait::Offered).await?;
             }
-            // N11. A node that is given up stays on the stack; its waker makes it ready again.
+            // N11. An abandoned node stays on the stack; its waker makes it ready again.
             let how = queue.wait_for_any_wake(&own, deadline, cancelled).await?;
             queue.retire(own.id).await?;
             drop(own);

@@ -2,8 +2,8 @@
 //!
 //! A [`Walk`] is an acquisition or release in progress: its steps, and the current operation. As
 //! long as each operation completes when it is started, a walk continues in place, without a
-//! future. An operation that must be awaited turns it into a [`Call`], which owns all that it
-//! needs.
+//! future. An operation that must be awaited turns it into a [`Call`], which owns everything that
+//! it needs.
 //!
 //! An operation that was posted takes effect even if its future was dropped, and a node in a queue
 //! will be woken. So dropping a call undoes nothing: a call that waits stops waiting, and the rest
@@ -32,7 +32,7 @@ use std::{borrow::Cow, sync::Arc};
 /// retakes the lock does not have a cache miss on the word each time.
 const PAUSES: u32 = 8;
 
-/// The interface of a lock's steps to the driver.
+/// The driver's interface to a lock's steps.
 pub(crate) trait Track: Copy {
     /// Returns the result of the steps; `None` before they have ended.
     fn end(&self) -> Option<End>;
@@ -127,7 +127,7 @@ enum Doing {
 pub(crate) struct Walk<P: Protocol> {
     steps: StepsOf<P>,
     doing: Doing,
-    /// The time at which waits are given up.
+    /// The time at which waits are abandoned.
     deadline: Time,
     /// The reason why a wait was given up.
     told: Option<LockError>,
@@ -346,7 +346,7 @@ impl<P: Protocol> Walk<P> {
         }
         let op = core.table().pending(&self.steps).map(|pending| pending.op);
         if let Some(Op::Take | Op::Wait(_)) = op {
-            // When it is started again, it is given up.
+            // If it is started again, it is abandoned.
             self.doing = Doing::Nothing;
         }
         true

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 /// The states of this rank's nodes.
 ///
 /// The first node belongs to the [thread](super::Published::is_owner) that used the lock first,
-/// which therefore takes it without a read-modify-write; any thread may give it back.
+/// which therefore takes it without a read-modify-write; any thread may release it.
 pub(crate) struct Nodes {
     slots: [Slot; NODES],
     /// The wake and next words of each node, resolved when a node is first used: most readers never
@@ -67,7 +67,7 @@ impl fmt::Debug for Nodes {
     }
 }
 
-/// A node in use by this rank. Dropping it gives the node back, worn.
+/// A node in use by this rank. Dropping it releases the node in the worn state.
 pub(crate) struct Own<'a> {
     slot: &'a Slot,
     pub(crate) id: NodeId,
@@ -82,7 +82,7 @@ impl Own<'_> {
         id
     }
 
-    /// Gives the node back unchanged: no rank has woken it or linked to it.
+    /// Releases the node unchanged: no rank has woken it or linked to it.
     #[inline(always)]
     pub(crate) fn give_back_fresh(self) {
         // Release: pairs with the acquire of the thread that takes it.
@@ -103,7 +103,7 @@ impl Queue {
     #[inline(always)]
     pub(crate) fn take_fresh_node(&self) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
-        // Acquire: pairs with the release of the thread that gave it back.
+        // Acquire: pairs with the release by the thread that released it.
         if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
@@ -129,7 +129,7 @@ impl Queue {
         self.next_turn(own).map(Some)
     }
 
-    /// Gives back a node that was [kept](Own::keep); makes it ready for its next turn if that saves
+    /// Releases a node that was [kept](Own::keep); makes it ready for its next turn if that saves
     /// work in a later acquisition.
     pub(crate) fn give_back(&self, node: NodeId) {
         let own = self.adopt(node);
@@ -176,7 +176,7 @@ impl Queue {
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
         for (slot, Slot { state, .. }) in self.nodes.slots.iter().enumerate() {
-            // Acquire: pairs with the release of the thread that gave it back.
+            // Acquire: pairs with the release by the thread that released it.
             let before = if slot > 0 {
                 state.swap(TAKEN, Acquire)
             } else if self.published.is_owner() {
@@ -195,7 +195,7 @@ impl Queue {
             }
             let wake = self.fabric.load(self.own(slot, NodeWord::Wake)?)?;
             if wake == wake_word(Wait::Blocked, own.id) {
-                // It was given back before any operation was posted for it.
+                // It was released before any operation was posted for it.
                 return Ok(Some(own));
             }
             // Another rank may still have to act on it.
@@ -218,7 +218,7 @@ impl Queue {
         let id = own.id.next_turn();
         let slot = id.slot();
         if self.fabric.load(self.own(slot, NodeWord::Wake)?)? == wake_word(Wait::Blocked, id) {
-            // It names the last user's successor, or the reader below.
+            // It contains the last user's successor, or the reader below.
             if self.fabric.load(self.own(slot, NodeWord::Next)?)? != 0 {
                 self.fabric.store(self.own(slot, NodeWord::Next)?, 0)?;
             }

@@ -4,8 +4,8 @@
 //! So each rank records, in words that others can read but only it writes, the numbers of its
 //! readers that are arriving, inside and leaving, and the progress of the writer of each of its
 //! queue nodes. When a rank has died, the survivors of a [`crate::locks::RecoverableLock`] derive
-//! from these words which ranks may be inside, before they continue in the words of the next epoch.
-//! No other lock reads them.
+//! from these words which ranks may be inside, before they continue with the words of the next
+//! epoch. No other lock reads them.
 //!
 //! They are written *before* the step that they announce, and again after the step's result is
 //! known: [`Published::step`].
@@ -14,7 +14,8 @@
 //! A read-modify-write costs as much as the step itself, and publishing would need four of them. So
 //! there are two words, and their sum counts: the thread that uses the lock first has one word to
 //! itself and changes it by a load and a store; all other threads share the other word and a mutex.
-//! One thread may subtract an amount that another has added: each lane wraps, but the sum is right.
+//! One thread may subtract an amount that another has added: each lane wraps around, but the sum is
+//! correct.
 
 use super::{
     NodeId,
@@ -30,8 +31,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The positions of the reader counters, above the writers' bits. The number of readers inside is
 /// limited by the count word ([`crate::holder_limit`]), and more than 2⁵¹ would have to be arriving
-/// to drive both counts together past the end of their 52 bits. No rank depends on leaving readers,
-/// so their count may wrap.
+/// for both counts together to overflow their 52 bits. No rank depends on leaving readers, so their
+/// count may wrap.
 const ARRIVING: u64 = 1 << 8;
 const INSIDE: u64 = 1 << 32;
 const LEAVING: u64 = 1 << 60;

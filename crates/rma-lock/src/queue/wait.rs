@@ -129,8 +129,8 @@ impl Queue {
         }
     }
 
-    /// Pushes `own` onto a stack of waiting nodes, which errors call `name`. Returns the node below
-    /// it. Only the owner, or the rank that finds it abandoned, reads its next word.
+    /// Pushes `own` onto a stack of waiting nodes, which is called `name` in errors. Returns the
+    /// node below it. Only the owner, or the rank that finds it abandoned, reads its next word.
     pub(crate) async fn push(
         &self,
         stack: &RemoteWord<u64>,

@@ -12,7 +12,7 @@ use rdma_fabric::{Fabric, GroupMemory, Rank, Time, join::join_all};
 /// An access to all P ranks takes P shared locks and P releases. Accesses to different ranks do not
 /// interfere.
 ///
-/// The locks are taken one after the other in order of ranks, or all at once
+/// The locks are acquired one after another in order of ranks, or all at once
 /// ([`EachOptions::at_once`]). The latter is for locks whose readers never wait for a waiting
 /// writer: with others, two accesses to all ranks that encounter writers in different orders would
 /// deadlock, so the option is ignored for them.
@@ -86,7 +86,7 @@ impl<L: RmaLock> Lock for EachLock<L> {
         Ok(EachLock { locks: PerRank::over(fabric, memory, options.lock)?, home, at_once })
     }
 
-    /// Returns the home that the lock was made with; the words are at all ranks.
+    /// Returns the home with which the lock was created; the words are at all ranks.
     fn home(&self) -> Rank {
         self.home
     }

@@ -26,15 +26,15 @@ const SOME: Class = Class::Odd;
 /// enter and 1 to leave, or 2 while the other class waits.
 ///
 /// # Fairness
-/// Turns of the two classes alternate as long as both are wanted; each turn admits all ranks that
-/// waited when it began. A node whose ranks follow one another in the same class without a gap
+/// Turns of the two classes alternate as long as both are requested; each turn admits all ranks
+/// that waited when it began. A node whose ranks follow one another in the same class without a gap
 /// keeps its turn for that long. Among exclusive accesses to one rank, and between them and shared
-/// accesses to it, the rank's lock decides.
+/// accesses to it, the rank's lock determines the order.
 ///
 /// # Deadlock
 /// The class is entered first, and a rank's lock is taken under it; a rank that holds a rank's lock
 /// never waits. This applies to a rank with one access at a time. A rank that holds another rank
-/// shared and requests all ranks may wait for ever, for an exclusive access to that rank that has
+/// shared and requests all ranks may wait forever, for an exclusive access to that rank that has
 /// its turn.
 ///
 /// # Memory

@@ -28,7 +28,7 @@ impl RecoverableLock {
     ///
     /// # Errors
     /// [`LockError::Torn`]; [`LockError::Unrecoverable`]; [`LockError::Fabric`], where
-    /// [`rdma_fabric::FabricError::PeerLost`] names the home; otherwise as
+    /// [`rdma_fabric::FabricError::PeerLost`] means the loss of the home; otherwise as
     /// [`crate::locks::PackedLock::read`].
     #[inline]
     pub fn read(&self) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
@@ -151,9 +151,9 @@ impl RecoverableLock {
         })
     }
 
-    /// Takes the lock exclusively even if its data may be torn, in order to examine them:
-    /// [`RecoverableWriteGuard::torn`] returns whether they may be. When they are whole again,
-    /// declare so by [`RecoverableWriteGuard::clear_torn`].
+    /// Takes the lock exclusively even if its data may be torn, in order to examine it:
+    /// [`RecoverableWriteGuard::torn`] returns whether it may be. Once the data is consistent
+    /// again, declare so with [`RecoverableWriteGuard::clear_torn`].
     ///
     /// # Errors
     /// As [`RecoverableLock::write`], but never [`LockError::Torn`].

@@ -23,7 +23,7 @@ pub struct RecoverableReadGuard<'a> {
 /// [`super::RecoverableLock::mend`].
 ///
 /// Dropping it releases the lock in the background, as [`Guard::release`] does, without reporting
-/// errors. If a panic drops it, the protected data are torn.
+/// errors. If a panic drops it, the protected data counts as torn.
 #[must_use = "a guard that is dropped at once protects nothing"]
 #[derive(Debug)]
 pub struct RecoverableWriteGuard<'a> {
@@ -55,8 +55,8 @@ impl<'a> RecoverableWriteGuard<'a> {
         self.torn
     }
 
-    /// Declares that the protected data are whole again, so that acquisitions succeed as before.
-    /// This takes effect immediately, regardless of how the guard is released later.
+    /// Declares that the protected data is consistent again, so that acquisitions succeed as
+    /// before. This takes effect immediately, regardless of how the guard is released later.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`].

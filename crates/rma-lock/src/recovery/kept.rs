@@ -1,5 +1,5 @@
-//! Holds of a recoverable lock that borrow nothing, for callers that cannot keep a borrow: a
-//! library for other languages, whose handles outlive any scope.
+//! Holds of a recoverable lock without a borrow, for callers that cannot keep a borrow: a library
+//! for other languages, whose handles outlive any scope.
 
 use super::{Core, EpochLock, Recoverable, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
@@ -81,7 +81,7 @@ impl KeptWrite {
         self.torn
     }
 
-    /// Declares that the protected data are whole again.
+    /// Declares that the protected data is consistent again.
     ///
     /// # Errors
     /// As [`RecoverableWriteGuard::clear_torn`].

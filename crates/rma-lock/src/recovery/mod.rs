@@ -27,14 +27,14 @@
 //! of the epoch that it has started are never used.
 //!
 //! # Torn data
-//! The home word names the active writer. If that writer is dead, the next epoch is *torn*, as it
-//! is when a guard for writing is dropped by a panic: acquisitions are refused with
+//! The home word identifies the active writer. If that writer is dead, the next epoch is *torn*, as
+//! it is when a guard for writing is dropped by a panic: acquisitions are refused with
 //! [`crate::LockError::Torn`] until a rank examines the data ([`RecoverableLock::mend`]) and clears
 //! the mark.
 //!
 //! # Assumptions
 //! * A rank's loss is reported only when it is proven, and no operation of the lost rank takes
-//!   effect afterwards (`docs/contract/fabric.md`, E4). Mere suspicion never withdraws a hold
+//!   effect afterwards (`docs/contract/fabric.md`, E4). Mere suspicion never revokes a hold
 //!   ([`RecoverableLock::suspect`]).
 //! * The home is alive. All ranks receive its loss as [`rdma_fabric::FabricError::PeerLost`].
 
@@ -71,7 +71,7 @@ type EpochLock = CountedLock<Recoverable>;
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. Without
 /// deaths it is a [`crate::locks::PackedLock`], and costs the same remote operations plus one get
-/// for each exclusive acquisition, to check whether the protected data are torn.
+/// for each exclusive acquisition, to check whether the protected data is torn.
 ///
 /// The loss of a member that does not hold the lock is noticed by waiting ranks, and delays them.
 /// If the member held the lock to write, the protected data may be torn: acquisitions then return

@@ -44,10 +44,10 @@ impl RecoverableLock {
         })
     }
 
-    /// Starts in the open epoch instead of the first, and returns it: for a process that becomes a
-    /// rank late. It may reuse the rank of an earlier process if that process left the lock,
-    /// without holding it or waiting for it, in an *earlier* epoch ([`RecoverableLock::epoch`]):
-    /// the words of this rank in the open epoch are then untouched.
+    /// Starts in the open epoch instead of the first, and returns it: for a process that joins
+    /// late. It may reuse the rank of an earlier process if that process left the lock, without
+    /// holding it or waiting for it, in an *earlier* epoch ([`RecoverableLock::epoch`]): the words
+    /// of this rank in the open epoch are then untouched.
     ///
     /// # Errors
     /// [`crate::LockError::Fabric`], [`crate::LockError::Corrupt`].

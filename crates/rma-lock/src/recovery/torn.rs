@@ -1,4 +1,4 @@
-//! Data that may be half-written: the rank that tore them, and marking them as torn or whole.
+//! Data that may be half-written: the rank that tore it, and marking it as torn or consistent.
 
 use super::{
     Core, EpochLock, RecoverableLock,
@@ -18,8 +18,8 @@ pub struct Torn {
 
 impl RecoverableLock {
     /// Declares that `rank` is suspected, without proof, to have died, or to hold the lock and
-    /// never release it: the protected data count as torn from now on. No hold of the lock is
-    /// withdrawn; waiting ranks continue to wait.
+    /// never release it: the protected data counts as torn from now on. No hold of the lock is
+    /// revoked; waiting ranks continue to wait.
     ///
     /// # Errors
     /// [`LockError::Fabric`].
@@ -33,7 +33,7 @@ impl RecoverableLock {
 }
 
 impl Core {
-    /// Returns the rank that tore the protected data; they must be torn.
+    /// Returns the rank that tore the protected data, which must be torn.
     pub(super) async fn torn(&self) -> Result<Torn> {
         match self.fabric.get_word(&self.torn_by).await? {
             0 => Err(LockError::corrupt("torn by", 0)),
@@ -41,14 +41,14 @@ impl Core {
         }
     }
 
-    /// Records the rank that tore the data, before they are marked as torn.
+    /// Records the rank that tore the data, before the data is marked as torn.
     pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
         Ok(())
     }
 
-    /// Marks the protected data as whole. This rank is inside in the epoch of `held`.
+    /// Marks the protected data as consistent. This rank is inside in the epoch of `held`.
     pub(super) async fn make_whole(self: &Arc<Self>, held: &EpochLock) -> Result<()> {
         let mut closed = held.mark_whole().await?;
         // The rank that closed the previous epoch may have found it torn and carried the mark over.

@@ -44,7 +44,7 @@ pub enum LockKind {
 /// let words = |kind| with_lock!(kind, L => <L as Lock>::HOME_WORDS);
 /// assert_eq!((words(LockKind::Fair), words(LockKind::BackOff)), (2, 1));
 /// ```
-/// A second name, as in `with_lock!(kind, L, options => ...)`, stands for the options that make a
+/// A second name, as in `with_lock!(kind, L, options => ...)`, stands for the options that create a
 /// lock of the kind: the defaults, except for a tree, which is of the same type as a lock by node.
 #[macro_export]
 macro_rules! with_lock {
@@ -85,8 +85,7 @@ pub struct UnknownLock {
     name: String,
 }
 
-/// The order in which ranks that want a [`crate::RwLock`] take it, and further properties of the
-/// lock.
+/// The order in which ranks acquire a [`crate::RwLock`], and further properties of the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
@@ -121,13 +120,13 @@ impl Policy {
     }
 }
 
-/// A program's knowledge of its accesses.
+/// A program's knowledge about its accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hint {
     /// Nothing in particular.
     #[default]
     Mixed,
-    /// Two ranks hardly ever want the lock at the same time.
+    /// Two ranks rarely request the lock at the same time.
     MostlyFree,
     /// Fewer than one access in `n` is exclusive, where `n` is the number of nodes.
     MostlyShared,
@@ -161,7 +160,7 @@ enum Reason {
 /// The number of units whose readers a home serves, one after the other, in about the time that two
 /// more levels take.
 const RADIX: u32 = 64;
-/// The number of nodes from which on a tree is worth its levels.
+/// The number of nodes from which the additional levels of a tree pay off.
 const MANY_NODES: usize = 1024;
 /// The number of ranks up to which a wave of readers at one home ends before a node's ranks have
 /// notified each other.
@@ -235,7 +234,7 @@ impl LockKind {
         }
     }
 
-    /// Returns the order in which ranks that want the lock take it.
+    /// Returns the order in which ranks acquire the lock.
     pub fn fairness(self) -> Fairness {
         crate::with_lock!(self, L => <L as Lock>::FAIRNESS)
     }

@@ -1,4 +1,4 @@
-//! The readers-writer lock for most programs: one of the crate's locks, chosen when it is made.
+//! The readers-writer lock for most programs: one of the crate's locks, chosen on creation.
 
 mod inner;
 mod kind;
@@ -17,7 +17,7 @@ use inner::{
 };
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
 
-/// A readers-writer lock in one rank's memory, with the [`Policy`] that it was made with.
+/// A readers-writer lock in one rank's memory, created with a [`Policy`].
 ///
 /// One value per rank refers to one lock shared by all; clones of it are the same value. The
 /// crate's documentation states the guarantees of all locks; [`Policy`] states those of each
@@ -177,12 +177,12 @@ impl RwLock {
         self.choice
     }
 
-    /// Returns the order in which ranks that want the lock take it.
+    /// Returns the order in which ranks acquire the lock.
     pub fn fairness(&self) -> Fairness {
         self.choice.kind.fairness()
     }
 
-    /// Returns the inner lock if it is recoverable: torn data are repaired through it
+    /// Returns the inner lock if it is recoverable: torn data is repaired through it
     /// ([`RecoverableLock::mend`]).
     pub fn recoverable(&self) -> Option<&RecoverableLock> {
         match &self.inner {

@@ -1,5 +1,5 @@
-//! The part of a window at one rank, except for its lock: the members' memory, and the words by
-//! which they notify each other of their progress.
+//! One rank's part of a window, except for its lock: the members' memory, and the words by which
+//! they notify each other of their progress.
 
 use super::{
     epochs::{EpochKind, OpenEpochs},

@@ -18,12 +18,12 @@ pub enum WindowError {
     /// same task or in another one. No epoch was opened.
     #[error("{asked} begun while this rank is inside {open} of the same window")]
     EpochOpen {
-        /// The epoch that the rank is inside.
+        /// The open epoch that excludes it.
         open: EpochKind,
         /// The requested epoch.
         asked: EpochKind,
     },
-    /// The rank is not one of those that the epoch was started for.
+    /// The rank is not one of those for which the epoch was started.
     #[error("{rank} is none of the ranks that the epoch was started for")]
     NotInEpoch {
         /// The rank that was addressed.

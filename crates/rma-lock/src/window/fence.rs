@@ -66,9 +66,9 @@ impl<T: Pod> FenceEpoch<'_, T> {
     /// nothing. If the future is dropped, the next fence or barrier of this rank continues it.
     ///
     /// # Errors
-    /// The first error of an operation of the epoch, in which case the next epoch has been started
-    /// nevertheless; [`rdma_fabric::FabricError::PeerLost`],
-    /// [`rdma_fabric::FabricError::PeersLeft`] for a member.
+    /// The first error of an operation of the epoch, in which case the next epoch has still been
+    /// started; [`rdma_fabric::FabricError::PeerLost`], [`rdma_fabric::FabricError::PeersLeft`] for
+    /// a member.
     pub fn fence(&mut self) -> impl Future<Output = WindowResult<()>> {
         self.core.fence()
     }

@@ -68,7 +68,7 @@ impl State {
 }
 
 impl Table {
-    /// Advances all operations as far as possible; returns whether the caller should wait for room
+    /// Advances all operations as far as possible; returns whether the caller has to wait for room
     /// to post.
     fn advance(&mut self, fabric: &Fabric, mut look: Look<'_, '_>) -> bool {
         let mut no_room = false;
@@ -233,7 +233,7 @@ impl InFlightTable {
         table.position(number).is_none_or(|at| table.ops[at].state.is_over())
     }
 
-    /// Gives up the claim to an accumulate, which continues.
+    /// Abandons the claim to an accumulate, which continues.
     pub(super) fn leave(&self, number: u64) {
         let mut table = locked(&self.0);
         if let Some(at) = table.position(number) {

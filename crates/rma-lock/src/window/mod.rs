@@ -114,7 +114,7 @@ impl<T: Pod, L: AccessLock> Window<T, L> {
     /// Returns the rank of a member.
     ///
     /// # Errors
-    /// [`rdma_fabric::FabricError::NoSuchRank`] if there is no member of that number.
+    /// [`rdma_fabric::FabricError::NoSuchRank`] if there is no member with that number.
     pub fn member(&self, number: usize) -> WindowResult<Rank> {
         Ok(self.core.words.memory().member(number)?)
     }
@@ -182,7 +182,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         Ok(self.core.fabric.local_word(self.own(range(at, 1))?.addr())?)
     }
 
-    /// Loads one of this rank's own elements as a whole (acquire: everything that was visible to
+    /// Loads one of this rank's own elements atomically (acquire: everything that was visible to
     /// its writer is visible afterwards).
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl<T: WindowElement, L: AccessLock> Window<T, L> {
         }))
     }
 
-    /// Stores one of this rank's own elements as a whole (release: after all earlier stores).
+    /// Stores one of this rank's own elements atomically (release: after all earlier stores).
     /// Atomic with respect to accumulates only if [`rdma_fabric::Caps::coherent_atomics`] is set.
     ///
     /// # Errors

@@ -9,9 +9,9 @@ pub enum Op {
     Sum,
     /// Multiply; integers wrap (`MPI_PROD`).
     Prod,
-    /// Keep the lesser; of a number and a NaN, the number (`MPI_MIN`).
+    /// Keep the minimum; of a number and a NaN, the number (`MPI_MIN`).
     Min,
-    /// Keep the greater; of a number and a NaN, the number (`MPI_MAX`).
+    /// Keep the maximum; of a number and a NaN, the number (`MPI_MAX`).
     Max,
     /// Bitwise and (`MPI_BAND`). Integers only.
     BitAnd,

@@ -21,7 +21,8 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// An epoch of one rank's memory, between lock and unlock. It derefs to that rank's [`Target`].
+/// An epoch of one rank's memory, between lock and unlock. It dereferences to that rank's
+/// [`Target`].
 ///
 /// Dropping it ends the epoch in the background, without reporting errors; an accumulate in flight
 /// at that moment may take effect after the lock has been passed on.

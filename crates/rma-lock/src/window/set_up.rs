@@ -207,15 +207,16 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
 
     /// Makes a window of memory that has a key at each member, of any length at each
     /// (`MPI_Win_create`): for example a [`rdma_fabric::Region`], or a buffer of requests.
-    /// Collective over the group. The window keeps `memory`, which owns the memory that `key`
-    /// opens, until it is dropped.
+    /// Collective over the group. The window keeps `memory`, which owns the memory of `key`, until
+    /// it is dropped.
     ///
     /// Other accesses to that memory remain possible: they see the writes of an epoch after the
     /// epoch. Each member stores a table of all members.
     ///
     /// # Errors
-    /// As [`Window::in_group`]; [`WindowError::Fabric`] if `key` opens fewer than `elements`
-    /// elements of this rank, and then [`WindowError::NotAttached`] at the other members.
+    /// As [`Window::in_group`]; [`WindowError::Fabric`] if `key` grants access to fewer than
+    /// `elements` elements of this rank, in which case the other members receive
+    /// [`WindowError::NotAttached`].
     pub async fn over_region<M: Send + Sync + 'static>(
         group: &mut Group,
         memory: M,

@@ -51,7 +51,7 @@ impl<'e, T: Pod> Target<'e, T> {
         Ok(Target { core, rank, span: core.fabric.remote_span(addr, elements)? })
     }
 
-    /// Returns the rank whose memory this is.
+    /// Returns the rank whose memory is accessed.
     pub fn rank(&self) -> Rank {
         self.rank
     }
@@ -167,7 +167,7 @@ impl<'e, T: WindowElement> Target<'e, T> {
     }
 
     /// Combines each element, starting at element `at`, with a value (`MPI_Raccumulate`). The
-    /// request completes when that is done.
+    /// request completes when all elements have been combined.
     ///
     /// # Errors
     /// As [`Target::accumulate`].

@@ -14,7 +14,7 @@ use rdma_fabric::{Amo, AtomicWord, Fabric, FabricError, Handle, Refused, RemoteA
 /// The number of elements of one accumulate that are in flight at the same time.
 const TOGETHER: usize = 32;
 
-/// The way in which handles are checked.
+/// How handles are checked.
 pub(super) enum Look<'a, 'b> {
     /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
@@ -58,16 +58,16 @@ pub(super) struct Update {
     values: Vec<u64>,
     /// The first element that has not been started.
     next: usize,
-    /// Elements to compare again, each with the value to compare it with.
+    /// Elements to compare again, each with the value to expect.
     again: Vec<(usize, u64)>,
     in_flight: Vec<ElementOp>,
-    /// The error that the accumulate failed with; no further operations are started after it.
+    /// The error with which the accumulate failed; no further operations are started after it.
     error: Option<FabricError>,
 }
 
 struct ElementOp {
     element: usize,
-    /// The value that the element was compared with.
+    /// The value with which the element was compared.
     guess: u64,
     handle: WidthHandle,
 }

@@ -152,7 +152,7 @@ async fn bereft(fabric: Fabric, holder: bool, answers: Answers) -> ProgramResult
     let outcome = lock.write_before(fabric.now() + Duration::from_micros(300)).await.map(drop);
     let mut answered = vec![outcome.err()];
     if !holder {
-        // And again: the attempt has left no trace.
+        // Twice, to check that the attempt has left no trace.
         for _ in 0..2 {
             answered.push(window.try_lock(Access::Exclusive(last)).await.err());
         }

@@ -5,8 +5,8 @@
 //! next step at any time. Memory is sequentially consistent. Small cases are explored exhaustively,
 //! larger ones at random.
 //!
-//! This file has the smallest cases. Programs, cases and mutations are those of [`checks::lock`];
-//! `cargo xtask explore` runs all of them.
+//! This file contains the smallest cases. Programs, cases and mutations are those of
+//! [`checks::lock`]; `cargo xtask explore` runs all of them.
 
 use checks::{
     exploration::check,
@@ -69,7 +69,7 @@ fn every_part_has_a_test() {
     assert_eq!(parts, PARTS);
 }
 
-/// The explorer immediately makes moves that no other rank can notice. Without this reduction the
+/// The explorer immediately makes moves that no other rank can observe. Without this reduction the
 /// lock's words end up with the same values.
 #[test]
 fn shortcuts_lose_no_outcome() {

@@ -1,7 +1,7 @@
 //! Locks at their holder limit: one more holder is refused, and leaves no trace.
 //!
-//! No test takes a lock that many times: one atomic adds the contribution of the other guards to
-//! the lock's word.
+//! No test takes a lock so often: a single atomic adds the contribution of the other guards to the
+//! lock's word.
 
 use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
@@ -38,9 +38,9 @@ const fn count(offset: u64, one: u64) -> Count {
     Count { offset, one, leaves: one.wrapping_neg(), most: 1 << 26 }
 }
 
-/// It follows the words of a queue, and also counts departures.
+/// The word follows the words of a queue, and also counts departures.
 const GATE: Count = Count { leaves: (1 << 40) - 1, most: 1 << 22, ..count(128, 1) };
-/// It follows the room for 31 deaths.
+/// The word follows the space for 31 deaths.
 const RECOVERABLE: Count = count(320, 4);
 
 /// Returns the location of a lock's reader count; `None` if it has no word for that.
@@ -51,7 +51,7 @@ fn count_of(lock: LockKind) -> Option<Count> {
         LockKind::BackOff => count(0, 2),
         LockKind::TwoLevels => count(64, 1 << 32),
         LockKind::ByNode => count(128, 4),
-        // They count at the nodes, in the same way as the previous lock.
+        // These locks count at the nodes, in the same way as the previous one.
         LockKind::ByNodeBackOff | LockKind::Tree { .. } => return None,
         LockKind::Indicator => GATE,
         LockKind::Recoverable => RECOVERABLE,
@@ -65,8 +65,8 @@ async fn word_of(fabric: &Fabric, count: Count) -> ProgramResult<(RemoteWord<u64
     Ok((fabric.remote_word::<u64>(RemoteAddr { rank: HOME, region, offset: count.offset })?, next))
 }
 
-/// Returns whether an acquisition was refused because of the holder limit; false if it succeeded,
-/// and was released.
+/// Returns whether an acquisition was refused because of the holder limit; if it succeeded,
+/// releases it and returns false.
 async fn is_refused<G: Guard>(count: Count, outcome: Result<Option<G>, LockError>) -> ProgramResult<bool> {
     match outcome {
         Ok(Some(guard)) => guard.release().await.map(|()| false).map_err(Into::into),
@@ -205,8 +205,8 @@ where
     Ok(())
 }
 
-/// One rank beyond the limit, of a class that has to wait for its turn: it gives up its place, and
-/// the rank that reaches its node uncounts it.
+/// One rank beyond the limit, of a class that has to wait for its turn: it abandons its node, and
+/// the rank that reaches the node uncounts it.
 async fn turns(fabric: Fabric) -> ProgramResult<()> {
     const EVEN: Count = count(0, 1);
     let lock = PerRankLock::<PackedLock>::symmetric(&fabric, HOME).await?;

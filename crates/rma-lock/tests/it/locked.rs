@@ -161,8 +161,8 @@ async fn guess(fabric: Fabric) -> ProgramResult<usize> {
     }
     guard.release().await?;
     world.barrier().await?;
-    // A wait on a word of this rank's own memory also needs the word first, so it gives no access
-    // either.
+    // A wait on a word of this rank's own memory must also resolve the word first, so it does not
+    // grant access either.
     let word = fabric.alloc(8)?;
     let word = word.word::<u64>(&fabric, 0)?;
     fabric.wait_until(&word, Deps::All, |value| value == u64::from_bits(0)).await?;
@@ -206,7 +206,7 @@ async fn disagree(fabric: Fabric) -> ProgramResult<()> {
     }
     let nowhere = Locked::<u64>::symmetric(&fabric, Rank::new(99), 4).await.map(drop);
     assert!(matches!(nowhere, Err(LockError::Fabric(FabricError::NoSuchRank { .. }))));
-    // No trace is left that would keep them from agreeing afterwards.
+    // Nothing is left that would prevent them from agreeing afterwards.
     let locked = Locked::<u64>::symmetric(&fabric, HOME, 4).await?;
     locked.write().await?.release().await?;
     Ok(Group::world(&fabric).await?.barrier().await?)
@@ -297,7 +297,7 @@ async fn drop_under_a_guard(fabric: Fabric) -> ProgramResult<()> {
         let part = guard.part_mut(HOME)?;
         part.fill(5);
         world.barrier().await?;
-        // The other ranks drop theirs in between.
+        // The other ranks drop their memory in between.
         world.barrier().await?;
         fabric.sleep(std::time::Duration::from_millis(if cfg!(miri) { 1 } else { 50 })).await;
         let more = fabric.alloc_symmetric(8 * LEN).await?;
@@ -380,7 +380,7 @@ fn memory_and_references_cross_threads_as_far_as_the_fabric_does() {
     shares::<LockedReadGuard<'_, u64>>();
 }
 
-/// The fabric that launchers pass to programs supports all of it.
+/// The fabric that launchers pass to programs supports all of this.
 #[allow(dead_code)]
 async fn is_general(fabric: Fabric) -> ProgramResult<()> {
     Ok(Locked::<u64>::symmetric(&fabric, HOME, 1).await?.read().await?.release().await?)

@@ -1,4 +1,4 @@
-//! Random sequences of calls against a sequential readers-writer table.
+//! Random sequences of calls, compared with a sequential readers-writer table.
 //!
 //! Calls are made one at a time; after each, all operations in flight complete in a random order.
 //! Then the holds and waits of all ranks must match the table. The lock's preference is part of the
@@ -22,7 +22,7 @@ const NODES_TO_SPARE: u32 = 3;
 enum LockCall {
     Read,
     Write,
-    /// With a future that is dropped when the other calls would give up.
+    /// With a future that is dropped at the time when the other calls would give up.
     ReadOrDrop,
     WriteOrDrop,
     TryRead,
@@ -223,14 +223,14 @@ impl Driver {
             if events.is_empty() {
                 return;
             }
-            // Knuth's generator; its high bits are of better quality.
+            // Knuth's generator, whose high bits are of better quality.
             self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             self.job.act(events[(self.dice >> 33) as usize % events.len()]).expect("no call fails");
         }
     }
 }
 
-/// A wish for a rank, interpreted according to the rank's state.
+/// A requested action of a rank, interpreted according to the rank's state.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     rank: usize,

@@ -53,7 +53,7 @@ fn readers_and_writers_exclude_each_other() {
     }
 }
 
-/// The way in which a holder gives up the lock.
+/// How a holder releases the lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Released,
@@ -162,7 +162,7 @@ fn a_holder_keeps_others_out_until_it_lets_go() {
     }
 }
 
-/// On a fabric whose operations complete when they are posted.
+/// Runs on a fabric whose operations complete when they are posted.
 #[test]
 fn a_thread_that_holds_keeps_others_out_until_it_lets_go() {
     for (kind, ranks_per_node) in kinds().flat_map(|kind| [(kind, 1), (kind, 2)]) {

@@ -1,7 +1,7 @@
 //! The locks with 4 and 16 ranks, too many for an exhaustive exploration: in random delivery
 //! orders, as weak as the contract allows, and in virtual time with random latencies and ties.
 //!
-//! `SIXTEEN_SEED` reproduces a failure. Orders that were not drawn remain untested.
+//! `SIXTEEN_SEED` reproduces a failure. Only sampled orders are tested.
 
 use checks::jobs::virtual_time;
 use checks::lock::NotFlushed;

@@ -1,5 +1,5 @@
-//! The resources that the control groups of this process leave: groups of both versions, each with
-//! all groups that enclose it.
+//! The resources that the control groups of this process leave available: groups of both versions,
+//! each with all enclosing groups.
 
 use super::{Left, system::spare};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The resource that a group limits.
+/// The resource limited by a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Controller {
     /// Memory, in bytes.
@@ -19,14 +19,14 @@ pub(super) enum Controller {
     Pids,
 }
 
-/// From here on, a value of version 1 means no limit: it writes the largest multiple of its page
-/// size.
+/// In version 1, values from here on mean no limit: the kernel writes the largest multiple of the
+/// page size.
 const NO_LIMIT: u64 = 1 << 62;
 
 /// A limit whose file can't be read.
 struct Unreadable;
 
-/// Returns the amount left in the group that leaves least, if any has a limit.
+/// Returns the amount left in the most restrictive group, if any group has a limit.
 pub(super) fn left(root: &Path, controller: Controller) -> Option<Left> {
     let text = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_default();
     let (groups, mounts) = (text("proc/self/cgroup"), text("proc/self/mountinfo"));

@@ -1,4 +1,4 @@
-//! The resources that the files of `/proc` and the resource limits of this process leave.
+//! The resources left according to the files of `/proc` and the resource limits of this process.
 
 use super::{
     Left,
@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 /// The sources of the numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct System<'a> {
-    /// The directory that holds `proc`, and the mount points that `proc/self/mountinfo` names.
+    /// The directory that contains `proc`, and the mount points listed in `proc/self/mountinfo`.
     root: &'a Path,
     /// Returns the soft limit of a resource, if it has one.
     limit: fn(Resource) -> Option<u64>,
@@ -22,7 +22,7 @@ pub(crate) struct System<'a> {
 const ADDRESS_SPACE: u64 = 1 << 47;
 
 impl System<'_> {
-    /// Returns the system that this process runs on.
+    /// Returns the system on which this process runs.
     pub(crate) fn here() -> System<'static> {
         System {
             root: Path::new("/"),
@@ -73,8 +73,8 @@ impl System<'_> {
         least(self.under_limit(Resource::As, "RLIMIT_AS", "VmSize"), whole)
     }
 
-    /// Returns the amount that a limit of this process leaves. If its use is unknown, that is the
-    /// whole limit.
+    /// Returns the amount that a limit of this process leaves available: the whole limit if the
+    /// current use is unknown.
     fn under_limit(&self, resource: Resource, name: &'static str, used: &str) -> Option<Left> {
         let most = (self.limit)(resource)?;
         Some(Left { amount: most.saturating_sub(self.of_this_process(used).unwrap_or(0)), limit: name.into() })
@@ -92,7 +92,7 @@ impl System<'_> {
     /// Returns the number of descriptors that this process can still open, if it is limited.
     pub(crate) fn descriptors(&self) -> Option<Left> {
         let most = (self.limit)(Resource::Nofile)?;
-        // The directory itself is among those that are open while it is read.
+        // The directory itself is among the open ones while it is read.
         let open = fs::read_dir(self.root.join("proc/self/fd")).map_or(0, |open| open.count().saturating_sub(1));
         Some(Left { amount: most.saturating_sub(open as u64), limit: "RLIMIT_NOFILE".into() })
     }
@@ -123,8 +123,8 @@ impl System<'_> {
     }
 }
 
-/// Returns the part of `whole` bytes that is kept free, for memory that is not counted: page
-/// tables, stacks, the system's own structures, and memory that other processes take meanwhile.
+/// Returns the part of `whole` bytes that is kept free for memory that is not counted: page tables,
+/// stacks, the system's own structures, and memory that other processes allocate in the meantime.
 pub(super) fn spare(whole: u64) -> u64 {
     (whole / 16).min(64 << 20)
 }
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// A directory in the place of `/`.
+    /// A directory in place of `/`.
     struct Root(tempfile::TempDir);
 
     impl Root {
@@ -239,7 +239,7 @@ mod tests {
             ),
             // No such hierarchy.
             (vec![("proc/self/cgroup", "4:memory:/a\n"), ("proc/self/mountinfo", "nonsense\n")], of_machine),
-            // A value that can't be read leaves nothing.
+            // If a value can't be read, nothing counts as available.
             (
                 vec![
                     ("proc/self/cgroup", "0::/one\n"),

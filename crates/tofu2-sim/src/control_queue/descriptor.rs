@@ -3,14 +3,14 @@
 //! | word | bits | holds |
 //! |---|---|---|
 //! | 0 | 0–39, 40–63 | the target's queue, bytes of the command |
-//! | 1 | all | own address, operand, expected value, or bytes carried |
+//! | 1 | all | local address, operand, expected value, or bytes carried |
 //! | 2 | all | the target's address |
 //! | 3 | | kind, flags, edata, SPS and path: see the constants |
 //!
 //! A second slot carries bytes 0 to 31 of a long inline put, or the new value of an 8-byte
 //! compare-and-swap. Unused fields are 0. Decoding checks every bit and refuses every bit pattern
-//! that encoding does not produce. Puts and gets of several blocks are refused too: they are one
-//! descriptor per block.
+//! that encoding does not produce. Puts and gets of several blocks are also refused: they are
+//! encoded as one descriptor per block.
 //!
 //! [`Posting::tag`] is not part of the descriptor: as on the hardware, the poster keeps it.
 
@@ -121,7 +121,7 @@ pub(crate) fn slots(first: &[u64; SLOT]) -> Option<u64> {
     }
 }
 
-/// Inverts [`encode`], with tag 0. `None` for anything that no command is encoded to.
+/// Inverts [`encode`], with tag 0. `None` for anything that is not the encoding of a command.
 pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;
     let to = QueueId::from_bits(zero & ((1 << LEN) - 1))?;
@@ -219,7 +219,7 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
-/// Returns whether all bits that are set have a meaning: other bits would be lost.
+/// Returns whether only meaningful bits are set: other bits would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {
     let Descriptor { first: [zero, one, two, three], second } = *descriptor;

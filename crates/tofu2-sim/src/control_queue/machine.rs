@@ -28,7 +28,7 @@ pub struct QueueMachine {
 impl QueueMachine {
     /// Tofu2 (FX100): 4 engines with 12 control queues each [Hatanaka et al., §4.1], any of which
     /// may be opened in any mode. The number of contexts that share a control queue is known only
-    /// for TofuD, and taken from there.
+    /// for TofuD, whose value is used.
     pub const TOFU2: QueueMachine = QueueMachine {
         name: "Tofu2",
         engines: 4,

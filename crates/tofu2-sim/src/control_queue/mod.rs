@@ -1,4 +1,4 @@
-//! The parts of control queues that both providers share: descriptors, ring arithmetic, steering
+//! The parts of control queues shared by both providers: descriptors, ring arithmetic, steering
 //! addresses, machines.
 //!
 //! This module does no I/O and does not depend on the location of a queue's memory. A queue that is

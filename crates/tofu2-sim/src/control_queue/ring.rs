@@ -1,5 +1,5 @@
-//! Positions and credit. Positions count slots from a queue's opening; hardware knows them only
-//! modulo the depth.
+//! Positions and credit. Positions count slots from a queue's opening; the hardware stores them
+//! only modulo the depth.
 
 /// Returns the number of slots of a ring of `depth` that may be in use at once. One always stays
 /// free, so that a full ring differs from an empty one.
@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(credit(0, 6000, 2048), 1904);
         assert!(is_overrun(0, 6000, 2048) && is_overrun(0, 2048, 2048) && !is_overrun(0, 2047, 2048));
         assert!(!is_overrun(6001, 6000, 2048), "others have advanced it and executed that since");
-        // Nothing is left once that is used up, as the ring indices are equal.
+        // No credit is left once that is used up, because the ring indices are equal.
         assert_eq!(credit(1904, 6000, 2048), 0);
         assert_eq!(credit(5, 2053, 2048), 0);
     }

@@ -1,4 +1,5 @@
-//! The interpretation of steering addresses: the place of a tag, and ranges of registered memory.
+//! The interpretation of steering addresses: the table entry of a tag, and ranges of registered
+//! memory.
 
 use rdma_fabric::control_queue::{QueueError, QueueId, Stadd};
 
@@ -9,11 +10,11 @@ pub(crate) const AUTOMATIC: u32 = 768;
 /// The number of places in a table of tags.
 pub(crate) const PLACES: usize = (FIXED + AUTOMATIC) as usize;
 
-/// Returns a tag's place in a table; `None` for numbers that no tag has.
+/// Returns a tag's index in a table; `None` for numbers that are not tags.
 ///
-/// Many automatic tags share a place, one after another. So an address that outlived its
-/// registration or its queue names no present tag, until the numbers wrap after 16 000 uses of one
-/// place.
+/// Many automatic tags use the same table entry, one after another. So an address that outlived its
+/// registration or its queue does not contain a current tag, until the numbers wrap around after 16
+/// 000 uses of an entry.
 pub(crate) fn place(tag: u32) -> Option<usize> {
     match tag {
         0..FIXED => Some(tag as usize),
@@ -22,7 +23,7 @@ pub(crate) fn place(tag: u32) -> Option<usize> {
     }
 }
 
-/// Returns the automatic tag of place `place` in its `use_`-th use.
+/// Returns the automatic tag of entry `place` in its `use_`-th use.
 pub(crate) fn automatic(place: usize, use_: u32) -> u32 {
     const USES: u32 = ((1 << 24) - Stadd::FIRST_AUTOMATIC) / AUTOMATIC;
     Stadd::FIRST_AUTOMATIC + use_ % USES * AUTOMATIC + (place as u32).saturating_sub(FIXED)

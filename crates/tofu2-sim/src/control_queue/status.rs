@@ -122,7 +122,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
-        /// Garbage is refused or taken for some error, never for success.
+        /// Garbage is either refused or decoded as an error, never as success.
         #[test]
         fn garbage_is_no_success(head in any::<u64>(), stadd in any::<u64>(), numbers in any::<u64>()) {
             let status = Status { head, stadd, numbers };

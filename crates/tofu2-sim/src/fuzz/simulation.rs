@@ -1,4 +1,4 @@
-//! A machine, faults and a program, all of bytes, in virtual time.
+//! A machine, faults and a program, all derived from bytes, in virtual time.
 
 use crate::{
     JobError,
@@ -7,18 +7,19 @@ use crate::{
 use core::time::Duration;
 use rdma_fabric::{Amo, Deps, Fabric, Group, ProgramResult, Rank, Region, Time, op};
 
-/// The most changes of a machine, faults, and steps of a program.
+/// The maximum number of changes of a machine, of faults, and of steps of a program.
 const CHANGES: usize = 4;
 const FAULTS: usize = 8;
 const STEPS: usize = 24;
 /// Bytes that each rank registers.
 const BYTES: usize = 512;
-/// The most events of a run: a step takes some dozens of them, if its bytes need one packet each.
+/// The maximum number of events of a run: a step takes some dozens of them if each of its bytes is
+/// a separate packet.
 const EVENTS: u64 = 1_000_000;
 
-/// Runs a program on a machine. The bytes are the machine and the job (three), the number of changed
-/// constants and each by an index and a value (nine), the number of steps and the steps (two each),
-/// and the text of faults.
+/// Runs a program on a machine. The bytes encode the machine and the job (three bytes), the number
+/// of changed constants followed by an index and a value for each (nine bytes), the number of steps
+/// followed by the steps (two bytes each), and the text of the faults.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -59,7 +60,7 @@ fn records<const N: usize>(bytes: &[u8], count: usize) -> (&[[u8; N]], &[u8]) {
     (records.as_chunks().0, rest)
 }
 
-/// Reads faults; written and read again, they are the same.
+/// Parses faults, and checks that they survive a round trip through text.
 fn faults(text: &str) -> Option<Faults> {
     let faults: Faults = text.parse().ok()?;
     assert_eq!(faults.to_string().parse().as_ref(), Ok(&faults));
@@ -80,7 +81,7 @@ fn check_error(error: &JobError) {
     assert!(!error.to_string().is_empty());
 }
 
-/// Carries out the steps, of which each rank takes those whose first byte names it or all.
+/// Executes the steps: each rank executes those whose first byte selects it or all ranks.
 async fn program(fabric: Fabric, steps: &[[u8; 2]]) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(BYTES).await?;

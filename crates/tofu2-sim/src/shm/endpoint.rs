@@ -1,4 +1,4 @@
-//! One rank of a job: its own state, and the access that other modules have to it.
+//! One rank of a job: its own state, and the access of other modules to it.
 
 use super::{
     gates::own::OwnGates,
@@ -35,20 +35,20 @@ use std::{
 /// One rank of a job over shared memory: the provider. Cloning increments a reference count; clones
 /// may be used on any thread.
 ///
-/// The posting CPU executes an operation at once in the target's memory, so it is complete when it
-/// has been posted: nothing is allocated and no waker is touched. An operation is visible as soon
-/// as it is posted, except for the delay of the CPU's store buffer;
+/// The posting CPU executes an operation immediately in the target's memory, so it is complete when
+/// it has been posted: there is no allocation and no waker. An operation is visible as soon as it
+/// is posted, except for the delay of the CPU's store buffer;
 /// [`Fabric::flush`](rdma_fabric::Fabric::flush) is a full barrier.
 ///
-/// When the last clone and region of a rank are gone, the rank has left the job, unless its
-/// program's end was published before.
+/// When the last clone and the last region of a rank have been dropped, the rank has left the job,
+/// unless the end of its program was published earlier.
 #[derive(Clone)]
 pub(crate) struct Endpoint(Arc<Inner>, Option<Arc<Special>>);
 
 /// State that only some handles of a rank have.
 #[derive(Debug, Default)]
 struct Special {
-    /// The regions without keys that the handle opens.
+    /// The regions without keys to which the handle grants access.
     keys: Option<Keyring>,
     /// Whether it is a helper's.
     of_helper: bool,
@@ -74,7 +74,7 @@ struct Inner {
     helpers: Helpers,
     /// The error that the rank received when it aborted the job, if it has.
     aborted: OnceLock<FabricError>,
-    /// The job as the rank's fabrics see it.
+    /// The job's facts, shared by the rank's fabrics.
     facts: OnceLock<Arc<JobFacts>>,
 }
 
@@ -131,13 +131,13 @@ impl Endpoint {
         let Inner { job, rank, segment, inside, queues, progress, .. } = &*self.0;
         if progress.get().is_none() {
             let thread = ProgressThread::start(job.clone(), *rank, segment.clone(), inside.clone(), queues.clone())?;
-            // If another thread of the rank has started one, too, one of them ends again.
+            // If another thread of the rank has also started one, one of the two ends again.
             let _ = progress.set(thread);
         }
         Ok(())
     }
 
-    /// Makes the fabric that is given to programs. In a part of a larger job, references to memory
+    /// Makes the fabric that is passed to programs. In a part of a larger job, references to memory
     /// without a key are not allowed: its [`Part`](super::part::Part) resolves such memory for
     /// ranks of other nodes.
     #[allow(unsafe_code)]
@@ -152,9 +152,9 @@ impl Endpoint {
     }
 
     /// Makes another fabric of this handle's rank, with the settings of `like`. References to
-    /// memory without a key are possible only if the provider of `like` is this rank's, too, and
-    /// its facts are those that this rank has given out: a layer can be made with any number and
-    /// facts.
+    /// memory without a key are possible only if the provider of `like` also belongs to this rank,
+    /// and its facts are those that this rank has provided, because a layer can be created with any
+    /// number and facts.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] if `like` is another rank's.
@@ -171,7 +171,7 @@ impl Endpoint {
         Ok(unsafe { like.beside_vouched(self) })
     }
 
-    /// Returns the job as this rank sees it: the same value for all of its fabrics.
+    /// Returns the job's facts for this rank: the same value for all of its fabrics.
     fn facts(&self) -> &Arc<JobFacts> {
         self.0.facts.get_or_init(|| Arc::new(self.make_facts()))
     }
@@ -180,7 +180,7 @@ impl Endpoint {
         let mut caps = Caps::weakest();
         // Puts are plain stores and atomics release: `access`, "Ordering".
         caps.put_order = PutOrder::AllTargets;
-        // Only x86-64 is known to keep the order of copies by the system, too.
+        // Only x86-64 is known to preserve the order of copies made by the system as well.
         let by_system = self.job().existing() == Existing::CrossCopy;
         caps.puts_in_order = access::STORES_IN_ORDER && (cfg!(target_arch = "x86_64") || !by_system);
         caps.third_party_copy = true;
@@ -206,7 +206,7 @@ impl Endpoint {
     }
 
     /// Returns the keyring of this handle, which other handles of the rank do not have: the regions
-    /// without keys that it opens.
+    /// without keys to which it grants access.
     pub(crate) fn keyring(&self) -> Option<&Keyring> {
         self.1.as_ref()?.keys.as_ref()
     }
@@ -233,7 +233,7 @@ impl Endpoint {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Refuses existing memory for handles that open regions without keys.
+    /// Refuses existing memory for handles that access regions without keys.
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.keyring() {
             None => Ok(()),

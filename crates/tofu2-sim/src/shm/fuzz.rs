@@ -35,13 +35,13 @@ const RANKS: usize = 2;
 const HEAP: usize = 1 << 16;
 /// Bytes of a change: a part of the file, an index, a value.
 const CHANGE: usize = 11;
-/// The most steps of an input.
+/// The maximum number of steps in an input.
 const MOST: usize = 64;
 
-/// A variable, or a job's memory file: the first byte says which.
+/// A variable, or a job's memory file; the first byte selects which.
 ///
-/// The file's bytes are two counts, as many changes of [`CHANGE`] bytes that come before the guest
-/// attaches, and steps: actions of the guest, and further changes.
+/// For the file, the bytes are two counts, then changes of [`CHANGE`] bytes that are applied before
+/// the guest attaches, and steps: actions of the guest, and further changes.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -59,7 +59,7 @@ fn variable(text: &str) {
     }
 }
 
-/// Lays out a job, changes its file and attaches; the other rank is there if `both` says so.
+/// Lays out a job, changes its file and attaches; the other rank exists if `both` is set.
 fn memory_file(both: bool, before: usize, steps: &[u8]) {
     let plan = Plan { ranks: RANKS, ranks_per_node: RANKS, heap_bytes: HEAP, start_ns: monotonic_ns() };
     let plan = plan.checked().expect("a small job");
@@ -117,7 +117,7 @@ struct Guest {
 }
 
 impl Guest {
-    /// Does one thing that does not wait, or waits a little.
+    /// Performs one action that does not wait, or waits only briefly.
     fn act(&mut self, kind: u8, with: u8) -> Result<()> {
         let fabric = self.fabric.clone();
         let rank = Rank::new(u32::from(with & 3));
@@ -160,7 +160,7 @@ impl Guest {
         Ok(())
     }
 
-    /// Resolves bytes of a region that may be there.
+    /// Resolves bytes of a region that may exist.
     fn reach(&mut self, rank: Rank, number: usize) -> Result<()> {
         let own = self.regions.get(number % 4).map(Region::key);
         let first = if number & 4 == 0 { 0 } else { layout::SYMMETRIC_SLOTS as u32 };

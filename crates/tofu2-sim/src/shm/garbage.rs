@@ -36,8 +36,8 @@ impl Chance {
     }
 }
 
-/// Writes one word of garbage somewhere. Words that end everything at once (those of lost ranks)
-/// are written less often.
+/// Writes one word of garbage somewhere. Words that end everything immediately (those of lost
+/// ranks) are written less often.
 fn vandalise(job: &Job, chance: &mut Chance) {
     let rank = chance.rank();
     let Ok(segment) = job.segment(rank).map(|segment| &**segment) else { return };
@@ -46,7 +46,7 @@ fn vandalise(job: &Job, chance: &mut Chance) {
         0 => write(segment, layout::RING_HEAD, chance),
         1 => write(segment, layout::RING_TAIL, chance),
         2..=5 => {
-            // Near the head, where a rank looks.
+            // Near the head, where a rank reads.
             let head = segment.word(layout::RING_HEAD).load(Relaxed) as usize;
             let index = (head % layout::RING_CAPACITY + small) % layout::RING_CAPACITY;
             write(segment, layout::RING + index * layout::RING_SLOT + 8 * chance.below(4), chance);
@@ -87,7 +87,7 @@ fn write(segment: &Mapping, at: usize, chance: &mut Chance) {
     garble(segment.word(at), chance);
 }
 
-/// Stores a value near the right one, near the ends of a word's range, or anywhere.
+/// Stores a value near the correct one, near the ends of a word's range, or an arbitrary one.
 fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     let now = word.load(Relaxed);
     let lap = (layout::RING_CAPACITY as u64) << 1;
@@ -120,7 +120,7 @@ impl Worker {
         Worker { fabric, regions: Vec::new(), spans: Vec::new() }
     }
 
-    /// Returns some key, usually one that exists or did.
+    /// Returns a key, usually one that exists or has existed.
     fn key(&self, chance: &mut Chance) -> RegionKey {
         match chance.below(4) {
             0 if !self.regions.is_empty() => self.regions[chance.below(self.regions.len())].key(),
@@ -132,7 +132,7 @@ impl Worker {
         }
     }
 
-    /// Does an operation that never waits.
+    /// Executes an operation that never waits.
     fn act(&mut self, chance: &mut Chance) -> Result<()> {
         let fabric = self.fabric.clone();
         match chance.below(10) {
@@ -146,7 +146,7 @@ impl Worker {
                 let piece = match LocatedPlace::of(endpoint.job(), place)?.bytes {
                     Bytes::Segment(piece) => Some((piece.offset(), piece.len())),
                     Bytes::Outside(Outside::Staged(piece)) => Some((piece.offset(), piece.len())),
-                    // Memory that is in no table.
+                    // Memory that is not in any table.
                     Bytes::Outside(_) => None,
                 };
                 let heap = layout::HEAP..=layout::HEAP + HEAP;
@@ -176,7 +176,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does an operation that may wait.
+    /// Executes an operation that may wait.
     async fn wait(&mut self, chance: &mut Chance) -> Result<()> {
         let fabric = self.fabric.clone();
         let deps = if chance.below(2) == 0 { Deps::All } else { Deps::One(chance.rank()) };
@@ -235,7 +235,7 @@ fn every_step_beside_a_vandal_ends_well_or_with_an_error() {
             }
             if chance.below(20) == 0 {
                 // With no other rank posting, a rank for which `has_room` is true must find room or
-                // get an error; otherwise a poster may retry forever without a pause.
+                // receive an error; otherwise a poster may retry forever without a pause.
                 let poster = chance.rank();
                 let theirs: &Mapping = job.segment(chance.rank()).unwrap();
                 let room = ring::has_room(theirs);

@@ -1,7 +1,7 @@
-//! Helpers: threads that run beside a rank's program, as the same rank.
+//! Helpers: threads that run alongside a rank's program, as the same rank.
 //!
 //! A helper is a thread that waits like its rank: it spins, yields, then parks on the rank's own
-//! doorbell, so that writes of any thread of the rank, or of a peer, wake it at once. When the
+//! doorbell, so that writes of any thread of the rank, or of a peer, wake it immediately. When the
 //! program has returned, the rank's thread asks all helpers to stop, wakes them and joins them;
 //! each checks for that request between two polls of its future. A failed helper ends every wait of
 //! the rank; the rank is lost when its program has returned.
@@ -43,7 +43,7 @@ struct State {
     /// Whether a function runs the rank that will end its helpers.
     is_run: bool,
     threads: Vec<JoinHandle<()>>,
-    /// The outcome of the first that failed.
+    /// The outcome of the first helper that failed.
     end: Option<HelperEnd>,
 }
 
@@ -68,13 +68,13 @@ impl Helpers {
     }
 
     /// Ends the helpers, waking those that wait on the doorbell of the rank's `segment`, and joins
-    /// them. Returns the outcome of the first that failed.
+    /// them. Returns the outcome of the first helper that failed.
     pub(crate) fn end(&self, segment: &Mapping) -> Option<HelperEnd> {
         let mut state = self.state();
         state.is_run = false;
         self.stop.store(true, SeqCst);
-        // A helper that parks after this fence sees the request at its last look (the doorbell's
-        // W3); one that parked before is woken by the bell.
+        // A helper that parks after this fence sees the request in its last check (the doorbell's
+        // W3); one that parked earlier is woken by the bell.
         fence(SeqCst);
         let threads = core::mem::take(&mut state.threads);
         drop(state);

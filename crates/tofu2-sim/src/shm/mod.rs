@@ -3,7 +3,7 @@
 //! It runs one-sided programs on one machine at the speed of its memory, without a network and
 //! without `unsafe` in their code. Ranks are threads of one process ([`Threads`]) or processes
 //! ([`Launcher`], Linux). Each rank has a segment that all others map. The posting CPU executes an
-//! operation at once, in the target's segment.
+//! operation immediately in the target's segment.
 //!
 //! # Waiting
 //! A waiting rank spins, yields, then parks on its segment's doorbell; any rank that writes its
@@ -24,14 +24,14 @@
 //! Neither safe code of any rank nor any rank's death can cause undefined behaviour. All data from
 //! another rank's tables is copied once and validated, so garbage there results in errors and not
 //! in wild accesses. A process of the same user that writes the mapping by other means is not
-//! covered by this promise.
+//! covered by this guarantee.
 
 // Overview: a `job` is the mapped segments and the control block, an `endpoint` is one rank of it,
 // and `provider` implements the provider trait for a fabric. Below them, the `mod.rs` of each
 // folder gives the order in which to read it: `memory`, `notices`, `waiting`, the control `queues`
-// and the barrier unit's `gates`. `helpers` run beside a rank's program. `threads` and `processes`
-// start the ranks, according to `options`, if `admission` finds room for them; `guests` are ranks
-// whose program is foreign.
+// and the barrier unit's `gates`. `helpers` run alongside a rank's program. `threads` and
+// `processes` start the ranks, according to `options`, if `admission` finds room for them; `guests`
+// are ranks whose `main` belongs to other code.
 mod admission;
 mod endpoint;
 #[cfg(all(any(test, fuzzing), not(miri), target_os = "linux"))]

@@ -170,7 +170,7 @@ impl Provider for Endpoint {
     /// Polls a wait. A rank's own queues are never full. A target's notice queue is checked
     /// periodically, at most 200 µs apart; if it is full and the target has left, the result is
     /// [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU are
-    /// visible. Computing takes its real time, so waits for it end at once.
+    /// visible. Computing takes real time, so waits for it end immediately.
     fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match goal {
             Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
@@ -268,7 +268,7 @@ impl Endpoint {
     }
 }
 
-/// Copies with this CPU, to one member after the other.
+/// Copies with this CPU, to one member after another.
 impl Multicast for Endpoint {
     fn reaches(&self, _: &[Rank]) -> Result<()> {
         Ok(())
@@ -316,7 +316,8 @@ impl Keyless for Endpoint {
 
 const _: () = assert!(SHORT == 64, "what short operations are is part of the docs of `Registration`");
 
-// ----- deferred work of dropped futures: done on the spot, since operations complete at once -----
+// ----- deferred work of dropped futures: done on the spot, since operations complete immediately
+// -----
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]

@@ -90,7 +90,7 @@ pub(crate) fn explore(preemptions: usize, branches: usize, test: impl Fn() + Syn
     executions
 }
 
-/// Tests of mutants: each must end with the panic that it names.
+/// Tests of mutants: each must end with the panic given for it.
 #[cfg(not(miri))]
 macro_rules! found {
     ($($(#[$doc:meta])* $test:ident: $panic:literal, $run:expr;)*) => {$(

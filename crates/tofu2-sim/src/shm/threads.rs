@@ -23,7 +23,8 @@ use std::{
 /// others.
 pub type EachRank<T> = (Vec<Result<T, JobError>>, Option<usize>);
 
-/// A job whose ranks are threads: for tests, measurements, and wherever processes are not wanted.
+/// A job whose ranks are threads: for tests, measurements, and uses where separate processes are
+/// undesirable.
 ///
 /// ```
 /// use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -54,19 +55,20 @@ impl Threads {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] of the rank that failed first, once
     /// all have ended. Ranks that depend on it end with [`FabricError::PeerLost`], or with
-    /// [`FabricError::StaleRegion`] just before; a rank with any other error is named in preference
-    /// to one with these. [`JobError::Deadlock`] if no rank had failed and none can make progress;
-    /// their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a rank aborted
-    /// the job, once all have returned. [`JobError::Fabric`] if the job could not be started.
+    /// [`FabricError::StaleRegion`] just before; a rank with any other error is reported in
+    /// preference to one with these. [`JobError::Deadlock`] if no rank had failed and none can make
+    /// progress; their waits then end with [`FabricError::Deadlock`]. [`JobError::Aborted`] if a
+    /// rank aborted the job, once all have returned. [`JobError::Fabric`] if the job could not be
+    /// started.
     pub fn run<P: Program>(&self, program: &P) -> Result<Vec<P::Out>, JobError> {
         self.run_with(|fabric| run_alone(fabric, program))
     }
 
     /// Calls `rank` on each rank's thread and returns their outputs in rank order. For ranks that
-    /// run futures their own way.
+    /// run futures with their own executor.
     ///
     /// # Errors
-    /// Those of [`Threads::run`].
+    /// The errors of [`Threads::run`].
     pub fn run_with<T: Send>(&self, rank: impl Fn(Fabric) -> ProgramResult<T> + Sync) -> Result<Vec<T>, JobError> {
         let (mut ended, first) = self.run_through_with(rank)?;
         match first {
@@ -89,14 +91,14 @@ impl Threads {
     /// the rank whose failure caused the others, if any failed.
     ///
     /// # Errors
-    /// Those of [`Threads::run_through`].
+    /// The errors of [`Threads::run_through`].
     pub fn run_through_with<T: Send>(
         &self,
         rank: impl Fn(Fabric) -> ProgramResult<T> + Sync,
     ) -> Result<EachRank<T>, JobError> {
         let plan = self.options.plan(0)?;
         admission::of_threads(&plan)?;
-        // Loops: code that depends on the program is compiled for each program again.
+        // Plain loops, because code that depends on the program is compiled again for each program.
         let mut outs = Vec::new();
         for _ in 0..plan.ranks {
             outs.push(None);
@@ -116,13 +118,13 @@ impl Threads {
         Ok((each, first))
     }
 
-    /// Calls `rank` on each rank's thread. Compiled once, not for each program again.
+    /// Calls `rank` on each rank's thread. Compiled once, not again for each program.
     fn run_threads(&self, rank: &(dyn Fn(Fabric) -> ProgramResult<()> + Sync)) -> Result<EachRank<()>, JobError> {
         let plan = self.options.plan(0)?;
         let bound = placement::of_job(self.options.bind, plan.ranks)?;
         let job = Job::of_threads_with(plan, self.options.queues)?;
         let ranks = || (0..plan.ranks as u32).map(Rank::new);
-        // All endpoints or none: the others would wait for a rank without a thread.
+        // All endpoints or none: otherwise, ranks would wait for a rank without a thread.
         let endpoints = ranks()
             .map(|rank| Endpoint::new(job.clone(), rank, Pages::Private))
             .collect::<Result<Vec<_>, FabricError>>()?;
@@ -185,7 +187,7 @@ impl Threads {
         }
         // A failed program's regions are dropped before its loss is published. A peer that
         // encounters this in between, or the loss before it is counted, may have been counted
-        // first: prefer a failure that has a cause of its own.
+        // first: prefer a failure that is not the consequence of another.
         let first = job.control.first_lost();
         let has_failed = |rank: &usize| outcomes.get(*rank).is_some_and(Result::is_err);
         let has_cause = |rank: &usize| matches!(outcomes.get(*rank), Some(Err(error)) if !is_consequence(error));
@@ -241,9 +243,9 @@ fn run_alone<P: Program>(fabric: Fabric, program: &P) -> ProgramResult<P::Out> {
     block_on(program.run(fabric))
 }
 
-/// Calls `rank` on this thread and publishes how it ended. For a rank that runs futures its own
-/// way, such as on a runtime. The rank ends when `rank` returns: for tasks that outlive it the
-/// fabric continues to work, but their peers see the rank as gone.
+/// Calls `rank` on this thread and publishes how it ended. For a rank that runs futures with its
+/// own executor, such as an async runtime. The rank ends when `rank` returns: for tasks that
+/// outlive it the fabric continues to work, but peers regard the rank as ended.
 ///
 /// # Errors
 /// Those of [`run_rank`].

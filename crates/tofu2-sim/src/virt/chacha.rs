@@ -18,7 +18,7 @@ pub(super) struct ChaCha8 {
 }
 
 impl ChaCha8 {
-    /// Creates a stream whose key is eight numbers of a PCG32 that starts from `seed`.
+    /// Creates a stream whose key consists of eight numbers from a PCG32 seeded with `seed`.
     pub(super) fn seed_from_u64(mut seed: u64) -> Self {
         let key = from_fn(|_| {
             seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0xA176_54E4_6FBE_17F3);

@@ -26,8 +26,8 @@ pub(super) struct Machine {
     pub(super) map: Map,
     pub(super) ranks: u32,
     pub(super) ranks_per_node: u32,
-    /// The number of receive engines that atomics and puts arrive at; the poster's index on its
-    /// node, modulo this, selects one.
+    /// The number of receive engines at which atomics and puts arrive; the poster's index on its
+    /// node, modulo this number, selects one.
     pub(super) receive_engines: u32,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Core {
     /// The record of the run's activities, if the job requests one.
     pub(super) timeline: Option<Box<Timeline>>,
     pub(super) counts: Counts,
-    /// The memory that programs use with atomics.
+    /// The memory that programs access when they use atomics.
     pub(super) nearby: Nearby,
     /// A rank that will be polled a few events from now, so that its task can be prefetched.
     pub(super) soon: Option<u32>,
@@ -108,7 +108,7 @@ impl Core {
         }
     }
 
-    /// Returns the bytes that [`Core::new`] takes for each node, network aside.
+    /// Returns the bytes that [`Core::new`] takes for each node, excluding the network.
     pub(super) fn bytes_per_node(engines: u32) -> usize {
         size_of::<u64>() * engines as usize + size_of::<usize>()
     }
@@ -118,8 +118,7 @@ impl Core {
         self.clock.peak_bytes() + self.operations.peak_bytes() + self.memory.peak_bytes() + self.queues.peak_bytes()
     }
 
-    /// Returns the time as a rank sees it. Its CPU may be ahead of the events because of its
-    /// postings.
+    /// Returns the time as a rank sees it. Its CPU may be ahead of the events because of its posts.
     #[inline]
     pub(super) fn now_of(&self, rank: u32) -> u64 {
         self.clock.now().max(self.ranks.cpu_until(rank))
@@ -232,7 +231,7 @@ impl Core {
     }
 
     /// Passes an operation to the atomic unit of its target's node. Its `at` is the time at which
-    /// it gets there.
+    /// it arrives there.
     #[inline]
     pub(super) fn queue_atomic(&mut self, slot: u32) {
         let node = self.machine.node_of(self.operations.get(slot).target.rank);

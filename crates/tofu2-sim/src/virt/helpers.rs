@@ -1,4 +1,4 @@
-//! Helpers of simulated ranks: tasks of their own, each with a CPU of its own.
+//! Helpers of simulated ranks: separate tasks, each with its own CPU.
 //!
 //! The simulator distinguishes actions of a helper from those of its rank's program by the task
 //! being polled: the *lane* that runs (`ranks::helpers`). So it does not matter which of the rank's
@@ -33,7 +33,7 @@ impl Helpers {
         self.0.borrow_mut().get_mut(place as usize)?.task.take()
     }
 
-    /// Gives back a task that has not completed.
+    /// Returns a task that has not completed.
     pub(super) fn keep(&self, place: u32, task: HelperFuture) {
         if let Some(helper) = self.0.borrow_mut().get_mut(place as usize) {
             helper.task = Some(task);
@@ -51,7 +51,7 @@ impl Helpers {
             if place as usize >= self.0.borrow().len() {
                 break;
             }
-            // Out of the borrow first: dropping it may start another.
+            // Taken out of the borrow first: dropping it may start another.
             let task = self.take(place);
             drop(task);
         }

@@ -18,8 +18,8 @@ pub(super) fn in_huge_pages<T>(table: &mut Vec<T>) {
         let skip = start.align_offset(PAGE);
         if len >= LARGE && skip < len {
             // SAFETY: these are whole pages of an allocation that is borrowed mutably; the advice
-            // changes neither their contents nor the permitted accesses. If it is ignored, that
-            // does no harm.
+            // changes neither their contents nor the permitted accesses. It may be ignored without
+            // harm.
             let _ =
                 unsafe { madvise(start.wrapping_add(skip).cast(), (len - skip) / PAGE * PAGE, Advice::LinuxHugepage) };
         }

@@ -3,7 +3,7 @@
 //! # Model
 //! * Ranks are tasks of one executor ([`Job`]). Nothing blocks, and time is a number of picoseconds
 //!   that advances from event to event. The event path uses no floating point, no hash order and no
-//!   wall clock: the same job and program give the same [`Stats::trace_hash`] everywhere.
+//!   wall-clock time: the same job and program give the same [`Stats::trace_hash`] everywhere.
 //! * Each node has *engines* (TNIs) that send one command after another, receive engines, and one
 //!   *atomic unit* that serves all remote atomics on the node's memory, including those of its own
 //!   ranks.
@@ -19,45 +19,45 @@
 //!   the parts that a machine lacks.
 //!
 //! # Timing
-//! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 for posting (CPU), 150 in the
-//! send engine, 260 on the wire, 150 in the receive engine. Its handle completes when the send
+//! On FX100 an 8-byte put to a neighbour is visible after 710 ns: 150 ns for posting (CPU), 150 in
+//! the send engine, 260 on the wire, 150 in the receive engine. Its handle completes when the send
 //! engine has read the source. A flush completes when the poster can know: after a further send
 //! engine, wire, receive engine and polling time. An atomic is served between the two legs. An
 //! operation longer than the machine's largest transfer occupies the send engine for several
-//! commands; its data become visible together, when the last byte has arrived.
+//! commands; its data becomes visible as a whole, when the last byte has arrived.
 //!
 //! # Limits
-//! The data of a put are copied when it is posted and written when its last packet arrives; partial
+//! The data of a put is copied when it is posted and written when its last packet arrives; partial
 //! visibility is not modelled. Puts and atomics from one rank to one target keep their order as
 //! long as there is no jitter and no fault, although [`rdma_fabric::Caps::put_order`] and (on most
-//! machines) [`rdma_fabric::Caps::puts_in_order`] promise none. Collective allocation is out of band and takes
-//! no time.
+//! machines) [`rdma_fabric::Caps::puts_in_order`] guarantee none. Collective allocation is out of
+//! band and takes no time.
 //!
-//! Copies between two other ranks' memory are `Unsupported`, as on the real machines. Where the
+//! Copies between two other ranks' memory are `Unsupported`, as on the real machines. If the
 //! constant `third_party_copy` is 1, the poster's command goes to the source's interface, as a
-//! get's does; that interface puts to the destination, and notifies the poster once the data have
+//! get's does; that interface puts to the destination, and notifies the poster once the data has
 //! left.
 //!
-//! Where the constant `block_puts` is 1, several blocks are one operation of the CPU, and a message
-//! each.
+//! If the constant `block_puts` is 1, several blocks are one operation of the CPU, and each block
+//! is a message.
 //!
-//! Multicasts are `Unsupported`, too, unless the constant `multicast` is not 0. They are executed
-//! one after the other, do not contend with other messages, and may be overtaken by puts that are
+//! Multicasts are also `Unsupported`, unless the constant `multicast` is not 0. They are executed
+//! one after another, do not contend with other messages, and may be overtaken by puts that are
 //! posted later.
 //!
 //! # Early ends of a run
 //! A rank whose program returns an error or panics is lost, together with its operations in flight.
 //! Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished, with
-//! nothing left in flight, end with `PeersLeft`. When no event is pending and some rank is still
+//! nothing left in flight, end with `PeersLeft`. When no event is pending and a rank is still
 //! waiting, the job ends with [`crate::JobError::Deadlock`]. A rank that computes past the end of
 //! virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
 //!
 //! A job that needs more memory than this machine has ends with
 //! [`crate::JobError::TooLittleMemory`]. Two amounts are compared with the memory that the machine,
-//! the control group and the process's limits leave: the tables and tasks of all ranks, before the
-//! run, and each further MiB of storage, when it is first written. Memory that programs use besides
-//! their regions is not counted, nor is memory that other processes take later; the system may then
-//! kill the process.
+//! the control group and the process's limits leave available: the tables and tasks of all ranks,
+//! before the run, and each further MiB of storage, when it is first written. Memory that programs
+//! use besides their regions is not counted, nor is memory that other processes take later; the
+//! system may then kill the process.
 
 mod barrier;
 mod chacha;

@@ -1,8 +1,9 @@
-//! Prefetching: asking for memory before it is needed.
+//! Prefetching: requesting memory before it is needed.
 //!
 //! A large job touches a few hundred bytes of each of a million ranks in turn, so nearly every
-//! event starts with a cache miss. The order in which an atomic unit serves is known one service
-//! ahead, which is enough to have the memory in the cache in time. Prefetching changes no result.
+//! event starts with a cache miss. The order in which an atomic unit serves operations is known one
+//! service ahead, early enough for the memory to be in the cache in time. Prefetching changes no
+//! result.
 //!
 //! The memory that a program accesses through pointers is predicted from its last use: a rank that
 //! is polled again uses memory near the memory that it passed to its last operation.
@@ -35,14 +36,15 @@ fn prefetch_line(at: *const u8) {
 /// The size of a cache line in bytes.
 const LINE: usize = 64;
 
-/// Addresses near one another, kept as short distances from an origin.
+/// Addresses close to one another, stored as short distances from an origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Nearby {
     /// The first address noted.
     origin: usize,
 }
 
-/// A noted address, in units of 16 bytes from the origin. Wrong beyond 32 GiB, which does no harm.
+/// A noted address, in units of 16 bytes from the origin. Beyond 32 GiB it is wrong, but harmlessly
+/// so.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Near(i32);
 

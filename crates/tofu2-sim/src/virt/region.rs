@@ -19,7 +19,7 @@ impl Drop for Registration {
         let mut core = world.core();
         let bytes = core.memory.deregister(*rank, self.index);
         core.ranks.return_memory(*rank, bytes);
-        // A wait on this memory ends with an error now.
+        // A wait on this memory now ends with an error.
         if core.ranks.is_watching(*rank) {
             core.ranks.wake(*rank);
         }
@@ -82,7 +82,7 @@ impl Me {
         core.ranks.reserve_memory(self.rank, bytes, core.machine.memory_limit())
     }
 
-    /// Returns the registration of reserved memory that got a key, or undoes the reservation.
+    /// Returns the registration of reserved memory that received a key, or undoes the reservation.
     fn registered(
         &self,
         mut core: RefMut<'_, Core>,
@@ -111,7 +111,8 @@ impl Me {
         Ok(Region::new(key, bytes, Some(Existing::Direct), KeepExisting(registration, memory)))
     }
 
-    /// Gives registered memory back. Operations that arrive later find the region deregistered.
+    /// Returns registered memory to its owner. Operations that arrive later find the region
+    /// deregistered.
     pub(super) fn release(&self, region: Region) -> Result<OwnedMemory> {
         let key = region.key();
         let Ok(KeepExisting(registration, mut memory)) = region.into_kept::<KeepExisting>() else {

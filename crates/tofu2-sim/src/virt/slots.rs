@@ -5,7 +5,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// A value that can be kept in a [`Slots`] table.
 pub(super) trait Slotted {
-    /// The next slot of the list that this one is in: the free list, or a list of the table's user.
+    /// The next slot in the list of this one: the free list, or a list of the table's user.
     fn next(&mut self) -> &mut u32;
 
     /// Takes over the slot's state from its previous value.
@@ -13,7 +13,7 @@ pub(super) trait Slotted {
     fn succeed(&mut self, _before: &Self) {}
 }
 
-/// Values in slots. Freed slots are reused, the last one freed first.
+/// Values in slots. Freed slots are reused, the most recently freed first.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     slots: Vec<T>,
@@ -65,7 +65,7 @@ impl<T: Slotted> Slots<T> {
         self.slots.get_mut(slot as usize)
     }
 
-    /// Returns the peak size of the table in bytes, without memory that its values point to.
+    /// Returns the peak size of the table in bytes, without memory to which its values point.
     pub(super) fn peak_bytes(&self) -> usize {
         self.slots.len() * size_of::<T>()
     }

@@ -15,7 +15,7 @@ pub struct OpCounts {
     pub copies: u64,
     /// Atomics.
     pub atomics: u64,
-    /// Commands that do nothing.
+    /// Nops: commands without effects.
     pub nops: u64,
     /// Puts that leave a notice. They are also counted in `puts`.
     pub notices: u64,

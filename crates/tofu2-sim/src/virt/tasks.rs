@@ -1,10 +1,10 @@
-//! The ranks' tasks, side by side in one allocation: a task costs its own bytes and no allocation,
-//! and finding the next one to poll takes no look-up.
+//! The ranks' tasks, side by side in one allocation: a task costs only its own bytes, no separate
+//! allocation, and finding the next one to poll takes no look-up.
 //!
 //! A rank's output takes the place of its task.
 //!
-//! Code that depends on the program is compiled for each program again, so it is kept small: loops,
-//! where iterator adapters would make many functions of each.
+//! Code that depends on the program is compiled again for each program, so it is kept small: plain
+//! loops, since each iterator adapter would add many functions.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Tasks of any program: code that uses this trait is compiled once, not for each program again.
+/// Tasks of any program: code that uses this trait is compiled once, not again for each program.
 pub(super) trait Table {
     fn len(&self) -> usize;
 
@@ -48,11 +48,11 @@ pub(super) struct Tasks<Fut, T> {
 
 enum Task<Fut, T> {
     Running(Fut),
-    /// The rank's output, if it has ended well.
+    /// The rank's output, if it has succeeded.
     Over(Option<T>),
 }
 
-/// Returns the bytes of a task's slot if tasks are made like this.
+/// Returns the bytes of the slot of a task that is created by this function.
 pub(super) fn bytes<Fut: Future<Output = ProgramResult<T>>, T>(_: &impl Fn(Fabric) -> Fut) -> usize {
     size_of::<Task<Fut, T>>()
 }
@@ -97,7 +97,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Table for Tasks<Fut, T> {
     fn poll(&mut self, rank: u32, cx: &mut Context<'_>) -> Option<Poll<ProgramResult<()>>> {
         let Task::Running(task) = &mut self.slots[rank as usize] else { return None };
         // SAFETY: the task is not moved from now until it ends, and it ends in place: nothing is
-        // added to the vector after `new`, and nothing here gives a task away or skips its drop.
+        // added to the vector after `new`, and no code here moves a task out or skips its drop.
         let task = unsafe { Pin::new_unchecked(task) };
         Some(poll_apart(task, cx).map_ok(|out| self.out = Some(out)))
     }

@@ -25,7 +25,7 @@ impl Me {
     pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let lane = self.lane();
         let mut core = self.world.core();
-        // A wait that another lane has begun registers this one's wake-up, too.
+        // A wait that another lane has begun registers this lane's wake-up as well.
         let Slot([first, second, begun_by, polled_by]) = slot;
         let this = u64::from(lane) + 1;
         let moved = *polled_by != this;
@@ -80,7 +80,7 @@ impl Me {
 
     // ----- waits for other ranks -----------------------------------------------------------------
 
-    /// Registers a wait. Returns pending, unless the wait can't go on.
+    /// Registers a wait. Returns pending, unless the wait can't continue.
     fn watch(&self, core: &mut Core, lane: u32, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
         match self.go_on(core, lane, wait, what, deps) {
             Ok(()) => Poll::Pending,
@@ -112,7 +112,7 @@ impl Me {
         }
         match core.ranks.hopeless(lane, id, deps) {
             None => Ok(()),
-            // The task's detached futures may still end the wait. The task gets another turn when
+            // The task's detached futures may still end the wait. The task is polled again when
             // they have finished.
             Some(FabricError::PeersLeft) if self.world.detached.has(lane) => Ok(()),
             Some(error) => Err(error),
@@ -181,7 +181,7 @@ fn busy(
         core.clock.wake_at(lane, *end);
     }
     if *end == u64::MAX {
-        // The rank asks for another turn and is ended instead.
+        // The rank requests another turn and is ended instead.
         cx.waker().wake_by_ref();
     } else if core.clock.now() >= *end {
         return Poll::Ready(Ok(()));
@@ -219,7 +219,7 @@ fn flush(
 
 // ----- waits for room ------------------------------------------------------------------------
 
-/// Waits for room in the rank's own transmit queue and, if asked, in a target's notice queue.
+/// Waits for room in the rank's own transmit queue and, if requested, in a target's notice queue.
 /// `own` and `theirs` hold this rank's tickets in the lines for them, plus 1.
 fn room(core: &mut Core, lane: u32, own: &mut u64, theirs: &mut u64, target: Option<Rank>) -> Poll<Result<()>> {
     if let Some(rank) = target {
@@ -254,7 +254,7 @@ fn picos(lasts: Duration) -> u64 {
 }
 
 /// The error of a rank that wanted to compute past the end of virtual time: 64 bits of picoseconds
-/// last 213 days. Its [`RankFailed`](crate::JobError::RankFailed) holds this.
+/// cover 213 days. Its [`RankFailed`](crate::JobError::RankFailed) holds this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("virtual time ends at {}: at {at} there is not enough left to compute for {} s", Time::MAX, .lasts.as_secs_f64())]
 pub struct EndOfTime {

@@ -19,8 +19,7 @@ use std::{
 /// The state that the executor, all ranks and all handles of one run share.
 pub(super) struct World {
     core: RefCell<Core>,
-    /// The waker that tasks are polled with. Waking it means that the task wants to be polled
-    /// again.
+    /// The waker with which tasks are polled. Waking it requests that the task be polled again.
     waker: Waker,
     again: Arc<Again>,
     /// The helper that is being polled, if any: its lane and its rank.
@@ -29,9 +28,9 @@ pub(super) struct World {
     pub(super) anchor: Anchor,
     pub(super) detached: Detached,
     pub(super) helpers: Helpers,
-    /// The reason why no rank is polled any more: one has aborted the job.
+    /// The reason why no rank is polled any longer: one has aborted the job.
     aborted: RefCell<Option<JobError>>,
-    /// The number of `block_on`s that the simulating thread was inside when the run began.
+    /// The number of nested `block_on` calls on the simulating thread when the run began.
     blocked: usize,
 }
 
@@ -41,8 +40,8 @@ impl std::fmt::Debug for World {
     }
 }
 
-/// Set when the task being polled wakes itself. Only the simulating thread touches it; it is atomic
-/// because wakers must be.
+/// Set when the task being polled wakes itself. Only the simulating thread accesses it; it is
+/// atomic because wakers must be `Send` and `Sync`.
 #[derive(Debug, Default)]
 struct Again(AtomicBool);
 
@@ -71,7 +70,7 @@ impl World {
         })
     }
 
-    /// Calls `run` as the helper on `lane`, or as the program of a rank.
+    /// Calls `run` on behalf of the helper on `lane`, or of a rank's program.
     pub(super) fn run_as<T>(&self, lane: u32, run: impl FnOnce() -> T) -> T {
         let rank = self.core().ranks.rank_of(lane);
         let before = self.helper.replace((rank != lane).then_some((lane, rank)));
@@ -179,7 +178,7 @@ pub(super) struct Detached {
     /// The futures of each rank or helper, in the order detached. Not borrowed while one of them runs
     /// or is dropped.
     by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
-    /// Whether the run has ended, so that nothing is polled any more.
+    /// Whether the run has ended, so that nothing is polled any longer.
     closed: Cell<bool>,
 }
 
@@ -205,8 +204,7 @@ impl Detached {
         self.by_rank.borrow_mut().remove(&rank).unwrap_or_default()
     }
 
-    /// Gives back the futures that have not finished. None may have been added since they were
-    /// taken.
+    /// Returns the futures that have not finished. None may have been added since they were taken.
     pub(super) fn keep(&self, rank: u32, rest: Vec<Rest>) {
         if !rest.is_empty() {
             self.by_rank.borrow_mut().insert(rank, rest);

@@ -2,8 +2,8 @@
 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult};
 
-/// Allocates symmetric regions until no entries are left, then until no memory is left. Regions
-/// that all ranks have dropped are available again at once.
+/// Allocates symmetric regions until no entries are left, then until no memory is left. The memory
+/// of regions that all ranks have dropped is available again immediately.
 async fn symmetric(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let mut regions = Vec::new();

@@ -165,7 +165,8 @@ async fn forges_tokens(fabric: Fabric) -> ProgramResult<()> {
         provider.forget(Token(number));
         provider.forget(Token(number));
     }
-    // A token that was given up, or that was polled until it completed, names nothing any more.
+    // A token that was abandoned, or that was polled until it completed, no longer refers to an
+    // operation.
     let there = region.word_of::<u64>(&fabric, next, 0)?;
     if let Posted::Pending(token) = provider.atomic(there.place(), Amo::Add(1)) {
         provider.forget(token);
@@ -235,7 +236,7 @@ async fn likens(fabric: Fabric) -> ProgramResult<()> {
     let liar = Fabric::new(me, Arc::new(fewer), layer());
     let opened = keyless.open(&liar, Pact::copies([7, 8]))?;
     assert!(opened.caps().locked_memory <= LockedMemory::Copies, "references beside facts that are made up");
-    // Not even by way of that handle, whose provider is the rank's own.
+    // Not even through that handle, whose provider is the rank's own.
     let again = opened.provider().keyless().unwrap().open(&opened, Pact::copies([7, 8]))?;
     assert!(again.caps().locked_memory <= LockedMemory::Copies, "references after two steps");
     let genuine = keyless.open(&fabric, Pact::copies([7, 8]))?;

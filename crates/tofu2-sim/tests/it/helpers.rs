@@ -1,4 +1,4 @@
-//! Helpers of ranks that are threads: wake-ups under load, failures, deadlocks, foreign executors.
+//! Helpers of ranks that are threads: wake-ups under load, failures, deadlocks, other executors.
 
 use crate::other_executor;
 use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region};
@@ -14,7 +14,7 @@ fn threads(ranks: usize) -> Threads {
     checks::jobs::threads(ranks).segment_bytes(1 << 20).stuck_after(None)
 }
 
-/// Answers each round of `asked` at 0 by the same round at 64.
+/// Answers each round that arrives in the word at 0, by storing its number in the word at 64.
 async fn answers(fabric: Fabric, region: Arc<Region>, rounds: u64) -> ProgramResult<()> {
     let (asked, answered) = (region.word::<u64>(&fabric, 0)?, region.word::<u64>(&fabric, 64)?);
     for round in 1..=rounds {
@@ -130,7 +130,7 @@ fn a_rank_that_has_ended_has_no_helpers() {
     assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
 }
 
-/// Program and helper wait for words that are never written; the helper is busy for `busy` before.
+/// Program and helper wait for words that are never written; the helper is busy for `busy` first.
 async fn both_wait(fabric: Fabric, busy: Duration, ends: bool) -> ProgramResult<()> {
     let region = Arc::new(fabric.alloc(128)?);
     let shared = Arc::clone(&region);

@@ -99,7 +99,7 @@ fn each_kind_of_wait_is_named() {
     assert_eq!(told(&stuck), want);
 }
 
-/// A deadlock reaches ranks like any other error, and they may still end well.
+/// Ranks receive a deadlock like any other error, and may still succeed.
 async fn lives_with_it(fabric: Fabric) -> ProgramResult<bool> {
     let memory = fabric.alloc(8)?;
     let word = memory.word::<u64>(&fabric, 0)?;
@@ -136,7 +136,7 @@ fn a_failure_before_is_the_jobs_error() {
 /// The ways in which rank 0 keeps the others waiting.
 #[derive(Clone, Copy, Debug)]
 enum Busy {
-    /// It is in the fabric's sleep.
+    /// It sleeps through the fabric.
     Sleeps,
     /// It is in a wait with a deadline.
     HasADeadline,

@@ -15,7 +15,7 @@ pub trait Cells {
     fn key(&self) -> Option<RegionKey>;
     /// Returns the bytes of a section.
     fn layout(&self, section: &Section) -> Result<Layout>;
-    /// Makes a point of a section: the data exchanged with `member` under `tag`.
+    /// Creates a point for a section: the data exchanged with `member` under `tag`.
     fn point(&self, member: usize, tag: u32, section: &Section) -> Result<Point>;
     /// Copies the bytes of a section to the start of `into`.
     fn pack(&self, section: &Section, into: &mut [u8]) -> Result<()>;
@@ -76,7 +76,7 @@ impl<T: Element> Cells for Array<T> {
 /// Returns the bytes of a section of another node's part of an array.
 ///
 /// # Errors
-/// [`crate::XmpError::Mapping`] for a node that doesn't exist; as [`Layout::strided`].
+/// [`crate::XmpError::Mapping`] for a node that doesn't exist; the errors of [`Layout::strided`].
 pub(crate) fn layout_at(cells: &dyn Cells, node: usize, section: &Section) -> Result<Layout> {
     Ok(Geometry::new(cells.mapping(), node)?.layout(section, cells.element())?)
 }

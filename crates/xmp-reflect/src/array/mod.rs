@@ -193,7 +193,8 @@ impl<T: Element> Array<T> {
 
     /// Sets each cell of the shadow beyond the array's bounds to the result of `value` for its
     /// indices: a fixed boundary. The layer below index 0 has index −1. A reflect that is not
-    /// periodic leaves these cells as they are; they are zero at first. Local.
+    /// periodic leaves these cells as they are; they are zero at first, and so are always those
+    /// beyond the range of `i64`, which have no index. Local.
     ///
     /// # Errors
     /// [`prdma_offload::PrdmaError::InUse`].

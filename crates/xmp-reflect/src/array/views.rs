@@ -5,7 +5,7 @@ use crate::{Element, Result, Section};
 use core::ops::{Deref, DerefMut};
 use prdma_offload::{Rows, RowsMut, View, ViewMut};
 
-/// All cells of a node, shadow included, to be read. Dereferences to the memory, in which
+/// Read access to all cells of a node, shadow included. Dereferences to the memory, in which
 /// [`Array::offset`] and [`Array::strides`] locate a cell.
 #[derive(Debug)]
 pub struct ArrayView<'a, T: Element> {
@@ -13,22 +13,23 @@ pub struct ArrayView<'a, T: Element> {
     cells: View<'a, T>,
 }
 
-/// All cells of a node, shadow included, to be read and written.
+/// Read and write access to all cells of a node, shadow included.
 #[derive(Debug)]
 pub struct ArrayViewMut<'a, T: Element> {
     array: &'a Array<T>,
     cells: ViewMut<'a, T>,
 }
 
-/// The cells of a section, to be read, row by row: a row runs along the dimension that is fastest in
-/// memory, and is named by the other dimensions, counted from the section's start, the slowest first.
+/// Read access to the cells of a section, row by row: a row runs along the dimension that is
+/// fastest in memory, and is identified by its indices in the other dimensions, counted from the
+/// section's start, the slowest first.
 #[derive(Debug)]
 pub struct SectionView<'a, T: Element> {
     place: Place<'a, T>,
     rows: Rows<'a, T>,
 }
 
-/// The cells of a section, to be read and written, row by row.
+/// Read and write access to the cells of a section, row by row.
 #[derive(Debug)]
 pub struct SectionViewMut<'a, T: Element> {
     place: Place<'a, T>,
@@ -36,29 +37,29 @@ pub struct SectionViewMut<'a, T: Element> {
 }
 
 impl<T: Element> Array<T> {
-    /// Lends all cells of this node, to be read.
+    /// Borrows all cells of this node for reading.
     ///
     /// # Errors
-    /// [`prdma_offload::PrdmaError::InUse`] if a reflect updates the shadow, or did not end, or a
-    /// view writes cells.
+    /// [`prdma_offload::PrdmaError::InUse`] if a reflect is updating the shadow or did not
+    /// complete, or a view for writing exists.
     pub fn view(&self) -> Result<ArrayView<'_, T>> {
         Ok(ArrayView { array: self, cells: self.buffer.view(0..self.buffer.len())? })
     }
 
-    /// Lends all cells of this node, to be read and written.
+    /// Borrows all cells of this node for reading and writing.
     ///
     /// # Errors
-    /// As [`Array::view`], and [`prdma_offload::PrdmaError::InUse`] if a reflect sends any of them, or
-    /// a view reads them.
+    /// The errors of [`Array::view`], and [`prdma_offload::PrdmaError::InUse`] if a reflect is
+    /// sending any of the cells, or a view for reading exists.
     pub fn view_mut(&self) -> Result<ArrayViewMut<'_, T>> {
         Ok(ArrayViewMut { array: self, cells: self.buffer.view_mut(0..self.buffer.len())? })
     }
 
-    /// Lends the cells of a section, given in local indices, to be read: the
+    /// Borrows the cells of a section, given in local indices, for reading: the
     /// [inner](crate::Split::inner) ones, for instance, while a reflect is in progress.
     ///
     /// # Errors
-    /// As [`Array::view`], of these cells; [`crate::XmpError::OutsideCells`].
+    /// The errors of [`Array::view`], for these cells; [`crate::XmpError::OutsideCells`].
     pub fn section(&self, section: &Section) -> Result<SectionView<'_, T>> {
         self.contains(section)?;
         let Run { start, len, dims } = self.geometry.rows(section);
@@ -66,10 +67,10 @@ impl<T: Element> Array<T> {
         Ok(SectionView { place: Place::new(self, section), rows })
     }
 
-    /// Lends the cells of a section, given in local indices, to be read and written.
+    /// Borrows the cells of a section, given in local indices, for reading and writing.
     ///
     /// # Errors
-    /// As [`Array::view_mut`], of these cells; [`crate::XmpError::OutsideCells`].
+    /// The errors of [`Array::view_mut`], for these cells; [`crate::XmpError::OutsideCells`].
     pub fn section_mut(&self, section: &Section) -> Result<SectionViewMut<'_, T>> {
         self.contains(section)?;
         let Run { start, len, dims } = self.geometry.rows(section);

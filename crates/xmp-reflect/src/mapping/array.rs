@@ -6,8 +6,8 @@ use core::ops::Range;
 /// The location of the elements of an array: the result of
 /// [`Template::align`](super::Template::align) and [`Mapping::shadow`].
 ///
-/// It is a value that every node can compute alone. Nodes that compute the same mapping agree on
-/// everything that follows from it.
+/// Every node can compute it locally. Nodes that compute the same mapping agree on everything that
+/// follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     nodes: Nodes,
@@ -69,7 +69,7 @@ impl Mapping {
         self.dimensions[dim].shadow
     }
 
-    /// Returns the dimension of the node set that a dimension of the array is distributed over;
+    /// Returns the dimension of the node set over which a dimension of the array is distributed;
     /// `None` if nodes have all of it.
     ///
     /// # Panics
@@ -95,8 +95,8 @@ impl Mapping {
         self.dimensions[dim].most_allocated().expect("checked when the mapping was made")
     }
 
-    /// Returns the dimensions of the node set that the array is replicated along: nodes that differ
-    /// only there own the same elements.
+    /// Returns the dimensions of the node set along which the array is replicated: nodes that
+    /// differ only there own the same elements.
     pub fn replicated(&self) -> Vec<usize> {
         let used = |along: &usize| self.dimensions.iter().any(|dim| dim.along == Some(*along));
         (0..self.nodes.dims()).filter(|along| !used(along)).collect()
@@ -132,8 +132,8 @@ impl Mapping {
         owners
     }
 
-    /// Returns the node that owns an element and, where the array is replicated, has the same
-    /// coordinates as `node`; `None` if the array has no such element.
+    /// Returns the node that owns an element and, in the dimensions along which the array is
+    /// replicated, has the same coordinates as `node`; `None` if the array has no such element.
     ///
     /// # Errors
     /// [`MappingError::NoSuchNode`].
@@ -142,8 +142,8 @@ impl Mapping {
         Ok(self.owner_at(near, index).map(|owner| self.nodes.number_inside(&owner)))
     }
 
-    /// Returns the coordinates of the owner of an element, which are `near` where the array is
-    /// replicated.
+    /// Returns the coordinates of the owner of an element; in the dimensions along which the array
+    /// is replicated, they are those of `near`.
     fn owner_at(&self, mut near: Vec<usize>, index: &[i64]) -> Option<Vec<usize>> {
         if index.len() != self.dims() {
             return None;

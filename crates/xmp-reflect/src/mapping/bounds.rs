@@ -2,8 +2,8 @@
 
 use core::{ops::Range, slice};
 
-/// The bounds of a template or an array, a half-open range for each dimension: an array or a slice of
-/// ranges, or the one range of one dimension.
+/// The bounds of a template or an array, a half-open range for each dimension: an array or a slice
+/// of ranges, or a single range for one dimension.
 pub trait Bounds {
     /// Returns the ranges.
     fn ranges(&self) -> &[Range<i64>];

@@ -6,7 +6,7 @@ use core::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MappingError {
-    /// There must be at least one dimension, and at most [`MOST_DIMS`](super::MOST_DIMS).
+    /// The number of dimensions is 0 or above [`MOST_DIMS`](super::MOST_DIMS).
     #[error("{of} of {given} dimensions: it must have 1 to {}", super::MOST_DIMS)]
     Dimensions {
         /// The object with these dimensions.
@@ -91,7 +91,7 @@ pub enum MappingError {
         dim: usize,
         /// Indices of a block.
         block: usize,
-        /// Nodes, and so blocks at most.
+        /// The number of nodes, and thus the maximum number of blocks.
         nodes: usize,
         /// Indices of the dimension.
         extent: usize,
@@ -129,7 +129,7 @@ pub enum MappingError {
     NoSuchTemplateDim {
         /// The dimension of the array.
         dim: usize,
-        /// The dimension of the template that it names.
+        /// The dimension of the template with which it is aligned.
         with: usize,
         /// Dimensions of the template.
         dims: usize,
@@ -139,12 +139,12 @@ pub enum MappingError {
     AlignedTwice {
         /// The dimension of the template.
         with: usize,
-        /// The first dimension of the array that names it.
+        /// The first dimension of the array that is aligned with it.
         first: usize,
         /// The second one.
         second: usize,
     },
-    /// Elements of an array lie outside of the template.
+    /// Elements of an array lie outside the template.
     #[error(
         "dimension {dim} of the array, {}..{} shifted by {offset}, reaches beyond dimension {with} of the template, {}..{}",
         .bounds.start, .bounds.end, .template.start, .template.end

@@ -29,17 +29,18 @@ impl Shadow {
 }
 
 impl Mapping {
-    /// Gives the array a shadow: one for each dimension, in place of those that it had. An array
-    /// that was only aligned has none.
+    /// Sets the array's shadow, one for each dimension, replacing those that it had. An array that
+    /// was only aligned has none.
     ///
-    /// Layers need a dimension that each node owns in one piece: one that is not distributed, or is
-    /// in blocks, or in chunks of which no node gets two. A full shadow fits any.
+    /// Layers need a dimension of which each node owns one piece: one that is not distributed, or
+    /// is distributed in blocks, or in chunks of which no node has more than one. A full shadow
+    /// fits any dimension.
     ///
     /// XcalableMP has no shadow of collapsed dimensions. Here a dimension of which nodes have all
-    /// indices can have one: it receives the node's own elements, where a reflect is periodic.
+    /// indices can have one: a periodic reflect fills it with the node's own elements.
     ///
     /// A node that owns no index of a dimension has a shadow nevertheless: that of an empty block
-    /// between the blocks of the nodes beside it, or at one of the array's bounds.
+    /// between the blocks of its neighbours, or at one of the array's bounds.
     ///
     /// # Errors
     /// [`MappingError::Shadows`], [`MappingError::ShadowOfChunks`],

@@ -78,7 +78,7 @@ fn transfers_between_two_nodes_are_labelled_in_one_order() {
     }
 }
 
-/// A plan for each of 10¹⁵ nodes would take forever, if it asked them all.
+/// With 10¹⁵ nodes, a plan would take forever if it visited all of them.
 #[test]
 fn a_plan_does_not_ask_all_nodes() {
     let nodes = [1000; 5];

@@ -4,7 +4,7 @@ use super::pieces::Piece;
 use crate::mapping::{Part, Section};
 use core::fmt;
 
-/// Cells that one node sends to another, or to itself, as one end sees them.
+/// Cells that one node sends to another, or to itself, from the point of view of one end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
     /// The node at the other end; possibly the node itself.
@@ -21,15 +21,15 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Returns the transfer that a node receives in the product of these pieces of it, after its
-    /// starts.
+    /// Returns the transfer that a node receives in the product of these of its pieces, and before
+    /// it, as the sort key, its starts.
     pub(super) fn receive(part: &Part, of: &[&Piece]) -> (Vec<usize>, Transfer) {
         let transfer = Transfer::new(part, of, |piece| piece.owner, |piece| piece.start);
         (transfer.section.starts.clone(), transfer)
     }
 
-    /// Returns the transfer that a node sends to the product of these pieces of another, after the
-    /// receiver's starts.
+    /// Returns the transfer that a node sends to the product of these pieces of another, and before
+    /// it, as the sort key, the receiver's starts.
     pub(super) fn send(part: &Part, of: &[&Piece]) -> (Vec<usize>, Transfer) {
         let starts = of.iter().map(|piece| piece.start).collect();
         (starts, Transfer::new(part, of, |piece| piece.taker, |piece| piece.from))

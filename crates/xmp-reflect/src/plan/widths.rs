@@ -9,16 +9,16 @@ pub const ALL: usize = usize::MAX;
 /// The part of the shadow of one dimension that is updated (`width(/periodic/ lo:hi)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Widths {
-    /// Layers of the lower shadow, those next to the node's own cells; [`ALL`] of them.
+    /// The number of layers of the lower shadow, counted from the node's own cells; or [`ALL`].
     pub lo: usize,
     /// Layers of the upper shadow; [`ALL`] of them.
     pub hi: usize,
-    /// Whether the array continues with its other end beyond its bounds.
+    /// Whether the array continues at its opposite end beyond its bounds.
     pub periodic: bool,
 }
 
 impl Widths {
-    /// Nothing of this dimension.
+    /// No part of this dimension's shadow.
     pub const NONE: Widths = Widths::of(0);
 
     /// The whole shadow, not periodic: the default of a reflect without a width clause.
@@ -38,15 +38,15 @@ impl Widths {
 /// The cells of a shadow that are updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Corners {
-    /// Corners and edges too: a stencil may reach obliquely.
+    /// Including corners and edges, for stencils with diagonal neighbours.
     #[default]
     With,
     /// Only cells that are in the shadow in one dimension, and the node's own in all others
     /// (`orthogonal`).
     Orthogonal,
-    /// Corners and edges too; and in dimensions whose widths are 0, the existing shadows are
-    /// carried along, with any values that the source has in them. So reflects of one dimension
-    /// each, one after another, fill corners as one of all dimensions does, with two messages for
+    /// Including corners and edges; and in dimensions whose widths are 0, the existing shadows are
+    /// carried along, with whatever values they have at the source. So a sequence of reflects of
+    /// one dimension each fills corners like one reflect of all dimensions, with two messages for
     /// each dimension. Values that the program keeps in shadows at the array's bounds may be
     /// overwritten with a neighbour's values there.
     Carried,

@@ -5,7 +5,7 @@ use crate::plan::Transfer;
 use core::fmt;
 
 /// The pieces that a reflect moves at one node, and its transport: see [`crate::NodeSet::explain`].
-/// Printed, it is one line for each piece.
+/// It prints as one line per piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The node.

@@ -6,10 +6,10 @@
 //! node, and a node may be one step ahead of another.
 //!
 //! Corners are exchanged directly with the nodes that own them, so no order is needed, and a
-//! reflect may be in progress while the inside is computed.
+//! reflect may be in progress while the inner cells are computed.
 //!
-//! A [`Schedule`] is made once, by all nodes together, and kept with its array until the array is
-//! dropped.
+//! A [`Schedule`] is created once, by all nodes together, and kept with its array until the array
+//! is dropped.
 
 mod explain;
 mod request;
@@ -32,22 +32,22 @@ impl NodeSet {
     /// Updates shadows of an array, and waits for completion (`reflect`): afterwards they hold the
     /// values that their owners had when they called it. Global.
     ///
-    /// The first call with these arguments makes a schedule, which takes several messages to and
-    /// from all nodes; later ones involve neighbours only. A call that is dropped half-way is
-    /// continued by the next one with the same arguments.
+    /// The first call with these arguments creates a schedule, which takes several messages to and
+    /// from all nodes; later ones involve neighbours only. A call that is dropped before it
+    /// completes is continued by the next one with the same arguments.
     ///
     /// # Errors
     /// [`XmpError::Plan`], [`XmpError::OtherNodes`], [`XmpError::Disagreement`],
-    /// [`XmpError::ElsewhereFailed`], [`XmpError::Transport`], all of them before anything was moved,
-    /// and as long as there is no schedule; [`XmpError::InFlight`];
-    /// [`prdma_offload::PrdmaError::InUse`] if a view is out that the reflect would change; errors of
-    /// the fabric, among them the loss of a neighbour.
+    /// [`XmpError::ElsewhereFailed`], [`XmpError::Transport`], all of them before anything was
+    /// moved, and as long as there is no schedule; [`XmpError::InFlight`];
+    /// [`prdma_offload::PrdmaError::InUse`] if there is a view that the reflect would change;
+    /// errors of the fabric, including the loss of a neighbour.
     pub async fn reflect<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<()> {
         let mut schedule = self.schedule_of(array, reflect).await?;
         schedule.run().await
     }
 
-    /// Starts an update of shadows (`reflect … async(id)`), and leaves it to the table of
+    /// Starts an update of shadows (`reflect … async(id)`), and adds it to the table of
     /// communications in progress. Until [`NodeSet::wait_async`] has waited for `id`, the shadows
     /// concerned can't be read, and cells that are sent can't be changed:
     /// [`prdma_offload::PrdmaError::InUse`]. Several communications may have one id. Global.
@@ -62,10 +62,11 @@ impl NodeSet {
         Ok(())
     }
 
-    /// Adds the cells of shadows to the elements that they are copies of (`reduce_shadow`), the
-    /// reverse of a reflect. The shadows stay as they are. `add` is called with an element and a
-    /// cell, in the same order each time. Calls with different functions share a schedule; a call that
-    /// was dropped half-way is completed with the function of the call that continues it. Global.
+    /// Adds the cells of shadows to the elements of which they are copies (`reduce_shadow`), the
+    /// reverse of a reflect. The shadows are not changed. `add` is called with an element and a
+    /// cell, in the same order each time. Calls with different functions share a schedule; a call
+    /// that was dropped before it completed is completed with the function of the call that
+    /// continues it. Global.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -98,7 +99,7 @@ impl NodeSet {
     }
 
     /// Returns a description of the pieces that a reflect of an array with these arguments moves.
-    /// Makes the schedule if there is none yet. Global.
+    /// Creates the schedule if there is none yet. Global.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -130,7 +131,7 @@ impl NodeSet {
     }
 }
 
-/// A schedule that is taken from its array, and is returned when this is dropped.
+/// A schedule that was taken from its array, to which it returns when this is dropped.
 struct Taken {
     kept: Arc<Kept>,
     /// The place among the array's schedules.
@@ -165,7 +166,7 @@ impl Taken {
         Taken { kept: kept.clone(), at: all.len() - 1, schedule: Some(Box::new(schedule)) }
     }
 
-    /// Leaves the schedule to the table of communications in progress.
+    /// Moves the schedule to the table of communications in progress.
     fn in_flight(mut self, id: u64) -> (Arc<Kept>, usize, Box<Schedule>) {
         self.kept.all()[self.at].1 = Slot::InFlight(id);
         (self.kept.clone(), self.at, self.schedule.take().expect("taken once"))

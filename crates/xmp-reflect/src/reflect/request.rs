@@ -6,7 +6,8 @@ use crate::{
     plan::{Corners, Widths},
 };
 
-/// The clauses of a reflect: the shadows, and the way of updating them. All nodes give the same.
+/// The clauses of a reflect: the shadows, and how they are updated. All nodes must give the same
+/// ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reflect {
     /// By dimension; `None` for the whole shadow, not periodic.
@@ -46,7 +47,7 @@ impl Reflect {
         Reflect { corners, ..self }
     }
 
-    /// Returns this reflect, carried out by a transport instead of that of the
+    /// Returns this reflect with an explicit transport, instead of that of the
     /// [`NodeSet`](crate::NodeSet).
     #[must_use]
     pub fn by(self, transport: Transport) -> Self {
@@ -78,7 +79,7 @@ impl Reflect {
         if !simple(self) || !simple(other) || mine.len() != theirs.len() {
             return true;
         }
-        // A face of one dimension, or a corner of several, that both have.
+        // Whether both have a face of one dimension, or a corner of several.
         let both = |mine: &Widths, theirs: &Widths| mine.lo.min(theirs.lo) > 0 || mine.hi.min(theirs.hi) > 0;
         mine.iter().zip(theirs).any(|(mine, theirs)| both(mine, theirs))
     }

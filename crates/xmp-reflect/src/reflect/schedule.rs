@@ -14,8 +14,8 @@ pub trait Reflected: Cells {}
 
 impl<T: Element> Reflected for Array<T> {}
 
-/// One node's exchange in a reflect, ready to be started repeatedly. All nodes make it together;
-/// afterwards neighbours only need each other.
+/// One node's exchange in a reflect, ready to be started repeatedly. All nodes create it together;
+/// afterwards a node depends only on its neighbours.
 pub struct Schedule {
     node: usize,
     transport: Transport,
@@ -42,7 +42,7 @@ trait Finish: Any + Send + Sync {
     fn finish(&self) -> Result<()>;
 }
 
-/// Adds the received cells, which are stored one after the other, to these sections of an array.
+/// Adds the received cells, which are stored one after another, to these sections of an array.
 struct Adding<T: Element> {
     array: Array<T>,
     received: Buffer<T>,
@@ -70,9 +70,9 @@ struct Prepared {
 }
 
 impl Schedule {
-    /// Makes a schedule that updates the shadows of several arrays together. Their dimensions and
-    /// mappings may differ if the reflect names no widths, or as many as each has dimensions.
-    /// Collective over the node set.
+    /// Creates a schedule that updates the shadows of several arrays together. Their dimensions and
+    /// mappings may differ if the reflect specifies no widths, or one for each dimension of every
+    /// array. Collective over the node set.
     ///
     /// # Errors
     /// As [`NodeSet::reflect`].
@@ -106,7 +106,8 @@ impl Schedule {
         Ok(Schedule { node, transport, why: why.into(), sends, receives, carrier, adding: None, due: false })
     }
 
-    /// Makes a schedule that adds the shadows of an array to the elements they are copies of.
+    /// Creates a schedule that adds the shadows of an array to the elements of which they are
+    /// copies.
     pub(super) async fn reducing<T: Element>(
         set: &mut NodeSet,
         array: &Array<T>,
@@ -116,7 +117,7 @@ impl Schedule {
         let asked = reflect.transport().unwrap_or(set.transport);
         let choice = asked.chosen(set.fabric());
         let prepared = Prepared::new(set, &[array], reflect, Plan::reversed);
-        // Received pieces are stored beside the array, one after the other.
+        // Received pieces are stored outside the array, one after another.
         let prepared = prepared.and_then(|prepared| {
             let cells = prepared.receives.iter().map(|line| line.transfer.section.cells()).sum();
             let beside = Buffer::<T>::new(set.fabric(), cells)?;
@@ -173,7 +174,7 @@ impl Schedule {
 
     /// Waits until all cells have arrived, and those that were sent may be changed. May be dropped
     /// and called again, except between barriers and over windows: there, a call that is dropped
-    /// half-way breaks the schedule.
+    /// before it completes breaks the schedule.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -261,7 +262,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Returns this with everything received in a buffer, one piece after the other.
+    /// Returns this with everything received in a buffer, one piece after another.
     fn received_in<T: Element>(self, beside: &Buffer<T>) -> Result<Self> {
         let mut start = 0;
         let mut points = Vec::with_capacity(self.receives.len());

@@ -8,16 +8,17 @@ use rdma_fabric::{Fabric, LockedMemory};
 /// The transport of the cells of a reflect to the shadows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// The fastest one, by measured thresholds; [`crate::Explanation`] names the choice and the
+    /// The fastest one, by measured thresholds; [`crate::Explanation`] states the choice and the
     /// reason.
     #[default]
     Auto,
-    /// The owner's CPU puts blocks straight into the neighbour's shadow, after its READY and before
-    /// END: synchronised between neighbours, without packing. The paper's future work.
+    /// The owner's CPU puts blocks directly into the neighbour's shadow, after its READY and before
+    /// END: synchronised between neighbours, without packing. The paper describes this as future
+    /// work.
     Blocks,
     /// As [`Transport::Blocks`], with blocks packed by the owner and unpacked by the neighbour.
     Packed,
-    /// A session queue for each neighbour carries out [`Transport::Blocks`], with no CPU between
+    /// A session queue for each neighbour executes [`Transport::Blocks`], without the CPU between
     /// start and wait.
     Fast,
     /// One session queue for all neighbours.
@@ -30,19 +31,20 @@ pub enum Transport {
     Flush,
 }
 
-/// The number of blocks up to which a network interface gathers them faster than a CPU packs them.
+/// The number of blocks up to which the network interface gathers them faster than the CPU packs
+/// them.
 const FEW: u32 = 12;
 
-/// The bytes of a block from which a command of a session queue takes no longer than packing it, and
-/// from which a message does. `cargo xtask transports` measures all thresholds.
+/// The sizes of a block, in bytes, from which a command of a session queue, and a message,
+/// respectively, take no longer than packing it. `cargo xtask transports` measures all thresholds.
 const LONG: u32 = 512;
 const LONG_MESSAGE: u32 = 1024;
 
-/// The transport that carries a schedule out.
+/// The transport that executes a schedule.
 pub(super) struct Choice {
     pub(super) transport: Transport,
     pub(super) why: &'static str,
-    /// The options of its persistent exchange; `None` if it isn't one.
+    /// The options of its persistent exchange; `None` if it doesn't use one.
     pub(super) options: Option<Options>,
 }
 
@@ -62,7 +64,7 @@ impl Transport {
     /// The environment variable that sets the transport of reflects without an explicit one.
     pub const VARIABLE: &str = "ONESIDED_REFLECT";
 
-    /// Returns the transport that the environment names.
+    /// Returns the transport that the environment specifies.
     ///
     /// # Errors
     /// [`XmpError::NoTransport`].
@@ -70,7 +72,7 @@ impl Transport {
         std::env::var(Transport::VARIABLE).map_or(Ok(Transport::Auto), |name| name.parse())
     }
 
-    /// Returns the transport that is used where this one is asked for.
+    /// Returns the transport that is used if this one is requested.
     pub(super) fn chosen(self, fabric: &Fabric) -> Choice {
         let caps = fabric.caps();
         let (transport, why) = match self {

@@ -1,4 +1,4 @@
-//! Arrays as a test describes them, and the ownership of their elements, counted index by index.
+//! Arrays described for tests, and the ownership of their elements, determined index by index.
 
 use core::ops::Range;
 use xmp_reflect::{Align, Format, Mapping, MappingError, Nodes, Order, Shadow, Template};
@@ -50,7 +50,7 @@ impl Array {
         }
     }
 
-    /// The mapping that the crate makes for it.
+    /// The mapping that the crate creates for it.
     pub(crate) fn mapping(&self) -> Result<Mapping, MappingError> {
         let nodes = Nodes::new(&self.nodes, self.numbered)?;
         let (bounds, formats): (Vec<_>, Vec<_>) = self.template.iter().cloned().unzip();
@@ -81,7 +81,8 @@ impl Array {
                 leads = owners.is_sorted();
             }
         }
-        // An empty block lies before those of the nodes after it; where chunks go round, at the end.
+        // An empty block lies before those of the nodes after it; if chunks are cyclic, it lies at
+        // the end.
         let after = |at: usize| owned[at..].iter().flatten().min().copied().filter(|_| leads || !owned[at].is_empty());
         let first = (0..owned.len()).map(|at| owned[at].first().copied().or(after(at)).unwrap_or(bounds.end)).collect();
         Line { bounds, along, owned, first, shadow }
@@ -102,7 +103,7 @@ impl Line {
         }
     }
 
-    /// The index that the node at a coordinate has in a cell of its own.
+    /// The index of the element in one of the cells owned by the node at a coordinate.
     pub(crate) fn own(&self, at: usize, local: usize) -> Option<i64> {
         match self.shadow {
             Shadow::Width { lo, .. } => self.owned[at].get(local.checked_sub(lo)?).copied(),
@@ -111,7 +112,7 @@ impl Line {
     }
 }
 
-/// The owner of each index of a template's dimension, by the letter of the specification.
+/// The owner of each index of a template's dimension, taken literally from the specification.
 fn deal(len: usize, format: &Format, nodes: usize) -> Vec<usize> {
     let chunk = match format {
         Format::None => len,

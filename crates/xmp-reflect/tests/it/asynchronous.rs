@@ -1,4 +1,4 @@
-//! Communications under ids: the communications that a test and a wait cover.
+//! Communications under ids: which communications a test or a wait covers.
 
 use checks::jobs::threads;
 use core::{
@@ -21,7 +21,7 @@ struct Known {
     waits: usize,
 }
 
-/// A communication that a test ends.
+/// A communication whose completion is controlled by a test.
 #[derive(Clone, Default)]
 struct Controlled(Arc<Mutex<Known>>);
 
@@ -97,7 +97,7 @@ fn an_id_is_complete_when_all_of_its_communications_are() {
                 assert!(all.iter().all(|one| one.known().tests == tested), "{complete:b}: each is tested");
                 assert!(all.iter().all(|one| one.is_kept() == (complete != 7)), "{complete:b}");
             }
-            // A later one under the same id counts, too.
+            // A later one under the same id is also counted.
             let later = pend(set, [7]);
             all.iter().for_each(|one| one.end(Ok(())));
             assert_eq!(set.test_async(7).await, Ok(false), "{complete:b}");

@@ -72,7 +72,8 @@ fn cells_in_flight_are_not_moved_twice() {
     both(4, async |fabric| {
         let mut set = set(&fabric, &[2, 2]).await?;
         let (array, other) = (filled(&set)?, filled(&set)?);
-        // Schedules exist before, so that their absence is not the reason for the refusals here.
+        // The schedules already exist, so that their absence is not the reason for the refusals
+        // here.
         for reflect in [widths([1, 0]), widths([0, 1]), widths([1, 1])] {
             set.reflect(&array, &reflect).await?;
         }
@@ -83,11 +84,11 @@ fn cells_in_flight_are_not_moved_twice() {
         }
         let reduced = set.reduce_shadow(&array, &widths([0, 1]), |a, b| a + b).await;
         assert_eq!(reduced, Err(XmpError::InFlight { id: 9 }));
-        // Faces of the other dimension, and other arrays, are free.
+        // Faces of the other dimension, and other arrays, are not affected.
         set.reflect(&array, &widths([0, 1])).await?;
         set.reflect(&other, &widths([1, 1])).await?;
         set.wait_async(&[9]).await?;
-        // Cells that both move in the last dimension only.
+        // Cells that both reflects move in the last dimension only.
         set.reflect_async(&array, &widths([0, 1]), 9).await?;
         for again in [widths([0, 1]), widths([0, 2]), widths([1, 1])] {
             assert_eq!(set.reflect(&array, &again).await, Err(XmpError::InFlight { id: 9 }));
@@ -130,7 +131,7 @@ fn an_impossible_reflect_moves_nothing() {
         assert_eq!(set.reflect(&array, &widths([1, 3])).await, Err(XmpError::Plan(above)));
         let one = Reflect::widths(&[Widths::of(1)]);
         assert_eq!(set.reflect(&array, &one).await, Err(XmpError::Plan(PlanError::Widths { given: 1, dims: 2 })));
-        // One node's argument is wrong: the others get an error.
+        // One node's argument is wrong: the others receive an error.
         let reflect = widths([1, if set.me() == 1 { 3 } else { 1 }]);
         let refused = set.reflect(&array, &reflect).await.unwrap_err();
         match set.me() {
@@ -216,7 +217,7 @@ fn a_node_that_has_left_is_an_error() {
             return Ok(());
         }
         let error = loop {
-            // As long as the other's memory is there, a start succeeds.
+            // As long as the other's memory exists, a start succeeds.
             if let Err(error) = set.reflect(&array, &widths([1, 1])).await {
                 break error;
             }

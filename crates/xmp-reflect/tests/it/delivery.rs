@@ -24,7 +24,7 @@ fn value(node: usize, round: u64) -> u64 {
     0xF1E1D << 24 | round << 8 | (node as u64 + 1)
 }
 
-/// Reflects both sides one beside the other, and waits for them in opposite orders, a few times.
+/// Reflects both sides concurrently, and waits for them in opposite orders, a few times.
 async fn program(
     fabric: Fabric,
     memory: Fabric,
@@ -53,7 +53,7 @@ async fn program(
         let [first, second] = if me == 0 { [1, 2] } else { [2, 1] };
         set.wait_async(&[first]).await?;
         set.wait_async(&[second]).await?;
-        // Inside the ring, or the row, a cell beside is a copy of the other's.
+        // Inside the ring, or the row, an adjacent cell is a copy of the other node's.
         for side in [mine - 1, mine + 1].into_iter().filter(|side| periodic || (0..2).contains(side)) {
             assert_eq!(array.get(&[side])?, value(1 - me, round), "beside node {me}, round {round}");
         }
@@ -70,7 +70,7 @@ fn explorer(order: PutOrder, rounds: u64) -> Explorer<'static> {
     explorer.at_end("all rounds have ended", move |view| (0..2).all(|rank| view.fact(ENDED + rank) == rounds))
 }
 
-/// Runs one node; a mistake is made at node 0.
+/// Runs one node; the mutation is applied at node 0.
 fn job(
     rounds: u64,
     periodic: bool,

@@ -6,19 +6,18 @@ use xmp_reflect::{Corners, Shadow, Widths, plan::ALL};
 /// The value of a cell that was never written.
 pub(crate) const UNTOUCHED: i64 = -1;
 
-/// The role of a cell of one dimension at its node.
+/// The role of a cell in one dimension at its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
-    /// Its own element of this index.
+    /// The node's own element with this index.
     Own(i64),
-    /// Shadow that gets the element of this index.
+    /// Shadow that receives the element with this index.
     Filled(i64),
-    /// Shadow that gets nothing.
+    /// Shadow that receives nothing.
     Kept,
 }
 
-/// An array, the arguments of a reflect of it, and the resulting values of its cells before and
-/// after.
+/// An array, the arguments of a reflect of it, and the values of its cells before and after.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub(crate) lines: Vec<Line>,
@@ -41,20 +40,20 @@ impl Expected {
         self.lines.iter().map(|line| line.cells(at(line, coordinates))).collect()
     }
 
-    /// The value of a cell of its own, different for every element and replica; `None` in the
-    /// shadow.
+    /// The value of a cell that the node owns, different for every element and replica; `None` in
+    /// the shadow.
     pub(crate) fn own(&self, coordinates: &[usize], local: &[usize]) -> Option<i64> {
         let index = self.own_index(coordinates, local)?;
         Some(self.value(coordinates, &index))
     }
 
-    /// The element in a cell of the node's own.
+    /// The index of the element in one of the node's own cells.
     pub(crate) fn own_index(&self, coordinates: &[usize], local: &[usize]) -> Option<Vec<i64>> {
         let each = self.lines.iter().zip(local);
         each.map(|(line, local)| line.own(at(line, coordinates), *local)).collect()
     }
 
-    /// The value that a cell of the shadow is filled with; `None` for all others.
+    /// The value with which a cell of the shadow is filled; `None` for all others.
     pub(crate) fn filled(&self, coordinates: &[usize], local: &[usize]) -> Option<i64> {
         let (mut index, mut shadows) = (Vec::new(), 0);
         for ((line, local), widths) in self.lines.iter().zip(local).zip(&self.widths) {
@@ -75,7 +74,7 @@ impl Expected {
         wanted.then(|| self.value(coordinates, &index))
     }
 
-    /// The value of an element at its owner near a node.
+    /// The value of an element at the owner nearest to a node.
     fn value(&self, coordinates: &[usize], index: &[i64]) -> i64 {
         let mut value = 0;
         for (line, index) in self.lines.iter().zip(index) {

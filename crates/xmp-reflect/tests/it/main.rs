@@ -1,5 +1,5 @@
-//! Mappings and plans against a serial oracle: all nodes are simulated one after another, and every
-//! cell of every node is compared with the value that the specification requires.
+//! Mappings and plans, compared with a serial oracle: all nodes are simulated one after another,
+//! and every cell of every node is compared with the value that the specification requires.
 
 mod arrays;
 mod asynchronous;

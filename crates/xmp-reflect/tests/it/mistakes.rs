@@ -1,5 +1,5 @@
-//! Plans with mistakes, which the oracle must find. Each mistake is also run where it does not
-//! matter, which shows that the finding is due to this mistake and nothing else.
+//! Mutated plans, which the oracle must detect. Each mutation is also run on arrays on which it has
+//! no effect, which shows that the detection is due to this mutation and nothing else.
 
 use crate::{
     arrays::Array,
@@ -8,10 +8,10 @@ use crate::{
 };
 use xmp_reflect::{Corners, Format, Mapping, Part, Plan, Section, Shadow, Transfer, Widths};
 
-/// The condition for the existence of an oblique piece of shadow.
+/// The condition for the existence of a corner piece of shadow.
 #[derive(Clone, Copy)]
 enum Border {
-    /// Each dimension that the direction has a part in.
+    /// Each dimension in which the direction is not 0.
     EachDimension,
     /// One flag for all of them, and any that is at a bound.
     ProductOfFlags,
@@ -74,7 +74,7 @@ fn neighbour(part: &Part, widths: &[Widths], direction: &[i8], border: Border) -
     there.then(|| nodes.number(&peer).expect("a node"))
 }
 
-/// Runs plans with a mistake.
+/// Runs mutated plans.
 fn run(array: &Array, widths: &[Widths], make: impl Fn(&Mapping) -> Vec<Plan>) -> Result<(), String> {
     let (mapping, expected) = (array.mapping().expect("a mapping"), Expected::new(array, widths, Corners::With));
     let right = plans(&mapping, widths, Corners::With).expect("plans");

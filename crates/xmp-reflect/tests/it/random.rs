@@ -21,11 +21,11 @@ use xmp_reflect::{Align, Corners, Format, MappingError, Order, Shadow, Widths, p
 struct Random {
     start: i64,
     len: usize,
-    /// The format, the length of its chunks, and the cuts of gblock, of 60.
+    /// The format, the length of its chunks, and the cuts of gblock, in sixtieths.
     format: (u8, usize, Vec<usize>),
     nodes: usize,
     use_of: Use,
-    /// The parts of the template that the array leaves out below and above, of 60.
+    /// The parts of the template that the array leaves out below and above, in sixtieths.
     left: (usize, usize),
     offset: i64,
     /// Layers, or everything for [`ALL`].
@@ -139,7 +139,7 @@ pub(crate) fn arrays() -> impl Strategy<Value = (Array, Vec<Widths>)> {
     })
 }
 
-/// Takes away layers from dimensions that can't have any, after checking that the crate refuses
+/// Removes layers from dimensions that can't have any, after checking that the crate rejects
 /// exactly these.
 pub(crate) fn fitting(mut array: Array, mut widths: Vec<Widths>) -> (Array, Vec<Widths>) {
     let lines = array.lines();
@@ -156,8 +156,8 @@ pub(crate) fn fitting(mut array: Array, mut widths: Vec<Widths>) -> (Array, Vec<
     (array, widths)
 }
 
-/// Runs a property over random arrays, from a seed that is printed and that the environment can
-/// give (`PROPTEST_RNG_SEED`).
+/// Checks a property for random arrays, from a seed that is printed and that the environment can
+/// set (`PROPTEST_RNG_SEED`).
 pub(crate) fn for_all(cases: u32, property: impl Fn(Array, Vec<Widths>) -> Result<(), TestCaseError>) {
     let mut config = Config { failure_persistence: None, max_shrink_iters: 1000, cases, ..Config::default() };
     if config.rng_seed == RngSeed::Random {
@@ -199,7 +199,7 @@ fn reflects_of_one_dimension_after_another_fill_corners() {
     });
 }
 
-/// The kinds of random arrays, so that none of them goes missing.
+/// Checks that every kind of random array is generated.
 #[test]
 fn random_arrays_are_of_every_kind() {
     let kinds = RefCell::new(BTreeMap::new());

@@ -1,4 +1,5 @@
-//! `reduce_shadow` of random arrays: every element gets its copies added, and shadows stay.
+//! `reduce_shadow` of random arrays: the copies of every element are added to it, and shadows do
+//! not change.
 
 use crate::{
     arrays::Array,

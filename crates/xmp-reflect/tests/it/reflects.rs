@@ -1,4 +1,5 @@
-//! Reflects of real arrays, on threads and in virtual time: every cell against the same oracle.
+//! Reflects of real arrays, on threads and in virtual time: every cell is compared with the same
+//! oracle.
 
 use crate::{
     arrays::Array,
@@ -23,7 +24,7 @@ pub(crate) const TRANSPORTS: [Transport; 8] = [
     Transport::Flush,
 ];
 
-/// One reflect of a random array, by one of the existing calls.
+/// One reflect of a random array, with one of the available calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Reflect,
@@ -57,7 +58,7 @@ pub(crate) async fn program(
                 view[field.offset(&cell)] = expected.own(&me, &cell).map_or(UNTOUCHED, |value| value * round);
             }
         }
-        // No node fills while another still reflects the earlier values.
+        // No node fills its cells while another still reflects the earlier values.
         match call {
             Call::Reflect => set.reflect(&field, &reflect).await?,
             Call::Async => {

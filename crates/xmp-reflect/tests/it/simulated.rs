@@ -1,4 +1,4 @@
-//! All nodes of a job, one after another in one thread.
+//! All nodes of a job, simulated one after another in one thread.
 
 use crate::{
     arrays::Array,
@@ -25,7 +25,8 @@ pub(crate) struct Job<'a> {
 /// A transfer that has left a node, and the values of its cells.
 type Sent<'a> = (&'a Transfer, Vec<i64>);
 
-/// Checks the plans that the crate makes for a reflect of an array, and those of the opposite way.
+/// Checks the plans that the crate creates for a reflect of an array, and those of the opposite
+/// direction.
 pub(crate) fn check(array: &Array, widths: &[Widths], corners: Corners) -> Result<(), String> {
     let mapping = array.mapping().map_err(|error| error.to_string())?;
     let plans = plans(&mapping, widths, corners)?;
@@ -55,7 +56,7 @@ fn reduces(mapping: &Mapping, expected: &Expected, plans: &[Plan]) -> Result<(),
         next += 1;
         (next.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as i64
     })?;
-    // By the value that a reflect would have brought.
+    // Keyed by the value that a reflect would have delivered.
     let mut sums: HashMap<i64, i64> = HashMap::new();
     for memory in &job.memories {
         for local in all(memory.part.extents()).iter() {
@@ -77,7 +78,7 @@ fn reduces(mapping: &Mapping, expected: &Expected, plans: &[Plan]) -> Result<(),
 }
 
 impl<'a> Job<'a> {
-    /// Nodes that have the elements that they own, after comparing the shape of their memory and
+    /// Creates nodes that hold their own elements, after comparing the shape of their memory and
     /// the owners.
     pub(crate) fn new(mapping: &'a Mapping, expected: &'a Expected) -> Result<Job<'a>, String> {
         let own = |part: &Part, local: &[usize]| expected.own(part.coordinates(), local).unwrap_or(UNTOUCHED);
@@ -142,7 +143,7 @@ impl<'a> Job<'a> {
     }
 
     /// Copies the sent pieces to the received ones, the k-th to the k-th of each two nodes. `write`
-    /// gets the cell, the new value, and whether a value had arrived before; it returns whether
+    /// receives the cell, the new value, and whether a value had arrived before; it returns whether
     /// that is allowed.
     fn exchange(&mut self, plans: &[Plan], write: impl Fn(&mut i64, i64, bool) -> bool) -> Result<(), String> {
         let mut under_way: HashMap<(usize, usize), Vec<Sent>> = HashMap::new();
@@ -213,7 +214,7 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// The cells of a section, which may neither be empty nor reach beyond the part.
+    /// The cells of a section, which must neither be empty nor extend beyond the part.
     fn inside(&self, section: &Section) -> Result<Vec<usize>, String> {
         let mut dims = section.starts.iter().zip(&section.extents).zip(self.part.extents());
         if section.is_empty() || dims.any(|((start, extent), cells)| start + extent > *cells) {

@@ -1,4 +1,4 @@
-//! Own cells, divided for computing while an exchange is in progress.
+//! A node's own cells, divided for computing while an exchange is in progress.
 
 use crate::{
     expected::{Expected, at},

@@ -1,4 +1,4 @@
-//! The jobs that are explored, and the mistakes that they show.
+//! The jobs that are explored, and the mutants that they detect.
 
 use super::{Case, Job, mistakes::Mistake, slots};
 use crate::exploration::{Expected, Exploration, Size};
@@ -63,7 +63,7 @@ const CASES: &[(Case, u64, Size)] = &[
     (ATOMICS.dying("rank 1 may die: two delegated atomics", 1), 800, Size::Test),
 ];
 
-/// The mistakes, and the jobs that show them.
+/// The mutants, and the jobs that detect them.
 const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::NotFlushed, CHAIN, "deadlock"),
     (Mistake::NotFlushed, ATOMICS, "deadlock"),

@@ -1,4 +1,4 @@
-//! Steps done wrong, by a fabric that spoils their operations.
+//! Mutated steps, by a fabric that alters their operations.
 
 use explore::mutant::Mutation;
 use rdma_fabric::{Amo, Rank, RemoteAddr};
@@ -8,13 +8,13 @@ use std::{cell::Cell, rc::Rc};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     /// An operation counts as complete before its effect is visible, so that neither the order
-    /// across pairs nor that within a pair is kept; and a request passes its words.
+    /// across pairs nor that within a pair is kept; and a request overtakes its words.
     NotFlushed,
     /// The same at rank 0, but only for its puts at rank 1.
     CopyNotFlushed,
     /// A server's reply overtakes its value.
     ValueNotFlushed,
-    /// A server replies before it carries a request out.
+    /// A server replies before it executes a request.
     RepliesFirst,
     /// A region's successor is used in place of the region.
     OldMapping,
@@ -22,12 +22,12 @@ pub(super) enum Mistake {
     NotWithdrawn,
 }
 
-/// The mutation that makes a [`Mistake`] at one rank once its set-up has completed.
+/// The mutation that applies a [`Mistake`] at one rank once its set-up has completed.
 #[derive(Debug)]
 pub(super) struct Spoiled {
     mistake: Mistake,
     begun: Rc<Cell<bool>>,
-    /// Whether rank 0 has a helper that asks.
+    /// Whether rank 0 has a helper that issues requests.
     helped: bool,
     /// The location of the word that announces requests, once it has been taken.
     area: Cell<Option<u64>>,
@@ -38,7 +38,7 @@ pub(super) struct Spoiled {
 /// The offsets of the first places for replies to rank 0 and to its helper in the area for
 /// requests.
 const REPLY: [u64; 2] = [64, 64 + 16 * 16];
-/// The reply to the first request, when it has been carried out.
+/// The reply to the first request, when it has been executed.
 const DONE: u64 = 1 << 48;
 /// The first index of local regions.
 const LOCAL: u32 = 1 << 16;

@@ -1,8 +1,8 @@
 //! Global addresses over a network that delivers in any order: small jobs, their invariants, and
-//! mistakes.
+//! mutants.
 //!
-//! A rank carries out its operations itself, and serves others while it waits; or a helper does
-//! both, and takes commands from a queue.
+//! A rank executes its operations itself, and serves others while it waits; or a helper does both,
+//! and takes commands from a queue.
 
 mod cases;
 mod mistakes;
@@ -22,7 +22,7 @@ use mistakes::{Mistake, Spoiled};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{cell::Cell, rc::Rc};
 
-/// The first of a row of facts, one for each rank: whether its set-up has completed.
+/// The first of a series of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
 /// The fact that counts optional observations: orders that a rank may see, but need not.
 const SEEN: u32 = 100;
@@ -36,15 +36,15 @@ enum Job {
     Pair,
     /// The same between ranks 1 and 2, and rank 1 checks.
     DelegatedPair,
-    /// A copy to rank 1, and one to rank 2 that continues it; rank 2 checks both.
+    /// A copy to rank 1, and a continuation of it to rank 2; rank 2 checks both.
     Across,
     /// A copy from rank 1 to rank 2.
     Delegated,
     /// The same, while rank 1 requests a copy from rank 0 to rank 2.
     Both,
-    /// Two atomics on a word of rank 1, which the network can't carry out.
+    /// Two atomics on a word of rank 1, which the network can't execute.
     Atomics,
-    /// Rank 1 passes the tag of a region on to another one, this many times, while rank 0 reads.
+    /// Rank 1 reuses the tag of a region for another one, this many times, while rank 0 reads.
     Reuse(u64),
 }
 
@@ -56,7 +56,7 @@ struct Case {
     ranks: usize,
     /// The rank that may die at any moment.
     mortal: Option<u32>,
-    /// The ranks whose operations a helper carries out, as bits.
+    /// The ranks whose operations a helper executes, as bits.
     helped: u8,
     /// Whether programs post operations themselves if no command is unfinished.
     bypass: bool,
@@ -65,15 +65,15 @@ struct Case {
 /// One rank in a job.
 struct Member {
     acp: Acp,
-    /// The fabric without a mistake.
+    /// The fabric without a mutation.
     fabric: Fabric,
     probe: Probe,
-    /// A word of each rank: the number of others that have no more requests to it.
+    /// One word per rank: the number of other ranks that will send it no more requests.
     over: Region,
     me: u32,
 }
 
-/// Returns the word that a rank has in its starter memory from the start.
+/// Returns the word that a rank's starter memory initially contains.
 const fn content(rank: u32) -> u64 {
     10 + rank as u64
 }
@@ -120,7 +120,7 @@ impl Member {
         Ok(())
     }
 
-    /// Checks whether `second` has arrived, and if so, that `first` has arrived, too.
+    /// Checks whether `second` has arrived, and if so, that `first` has also arrived.
     async fn sees_in_order(&self, first: (u32, u64), second: (u32, u64), value: u64) -> ProgramResult<()> {
         if self.load(second.0, second.1).await? == value {
             self.probe.add(SEEN, 1);
@@ -229,7 +229,7 @@ impl Case {
         Case { name, mortal: Some(rank), ..self }
     }
 
-    /// Gives these ranks, as bits, a helper and a queue of commands.
+    /// Gives each of these ranks (a bit mask) a helper and a queue of commands.
     const fn helped(self, name: &'static str, helped: u8) -> Self {
         Case { name, helped, ..self }
     }

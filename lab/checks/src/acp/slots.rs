@@ -1,10 +1,10 @@
-//! One slot for requests at the server and two ranks that ask. One of them may die while it holds
-//! the slot.
+//! One slot for requests at the server and two ranks that issue requests. One of them may die while
+//! it holds the slot.
 //!
-//! The waits for a slot are bounded, because unbounded waits have no end of states. Rank 0 tries
-//! once. Rank 1 tries once, waits until rank 0 has ended or is known to be lost, and sleeps once
-//! before it tries again; if it does not get the slot then, the dead rank must have sent its
-//! request.
+//! The waits for a slot are bounded, because unbounded waits have infinitely many states. Rank 0
+//! tries once. Rank 1 tries once, waits until rank 0 has ended or is known to be lost, and sleeps
+//! once before it tries again; if it does not obtain the slot then, the dead rank must have sent
+//! its request.
 
 use super::SET_UP;
 use crate::exploration::{Expected, Exploration, Run, Size};
@@ -32,12 +32,12 @@ use std::{
 const DYING: Rank = Rank::new(0);
 const ASKER: Rank = Rank::new(1);
 const SERVER: Rank = Rank::new(2);
-/// The words that the two ranks copy, each from its own word of the server's to another word there.
+/// The words that the two ranks copy, each from its own word at the server to another word there.
 const CONTENT: [u64; 2] = [70, 71];
 /// The fact that records that the rank that may die has sent its request.
 const SENT: u32 = 300;
 
-/// The time at which rank 1 asks.
+/// The time at which rank 1 issues its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     AtOnce,
@@ -52,7 +52,7 @@ enum Mistake {
     NotTakenOver,
     /// Such a slot is taken over although its request was sent.
     TakenOverArmed,
-    /// The server frees a slot before it takes its bit back.
+    /// The server frees a slot before it clears its bit.
     FreedFirst,
 }
 
@@ -98,7 +98,7 @@ struct Patient {
     sleeps: AtomicBool,
     /// The number of remaining sleeps, less one during a sleep.
     patience: Arc<AtomicU32>,
-    /// Whether it would sleep once too often.
+    /// Whether it attempted to sleep once too often.
     spent: Arc<AtomicBool>,
 }
 
@@ -149,7 +149,7 @@ impl Member {
         Ok(self.acp.starter(SERVER)?.offset_by(8 * word as u64)?)
     }
 
-    /// Completes everything; returns whether patience was enough.
+    /// Completes all operations; returns whether the bound on sleeps sufficed.
     async fn completes(&self) -> ProgramResult<bool> {
         self.spent.store(false, Relaxed);
         let spent = poll_fn(|_| if self.spent.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending });
@@ -181,7 +181,8 @@ impl Member {
         }
     }
 
-    /// Asks, at once or when rank 0 has ended; in the end only this rank needs the server.
+    /// Issues the request, immediately or when rank 0 has ended; finally only this rank needs the
+    /// server.
     async fn ask_too(&self, when: When, over: &LocalWord<u64>) -> ProgramResult<()> {
         let mut lost = None;
         if when == When::Afterwards {

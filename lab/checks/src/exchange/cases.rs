@@ -57,7 +57,7 @@ const fn ordered(case: Case) -> Case {
     Case { puts_in_order: true, ..case }
 }
 
-/// Returns `case` with requests that `call` makes.
+/// Returns `case` with requests created by `call`.
 pub const fn called(case: Case, call: Call) -> Case {
     Case { call, ..case }
 }
@@ -77,8 +77,8 @@ const fn long(case: Case) -> Case {
     Case { quick: false, ..case }
 }
 
-/// Returns `case` with a `rank` that may die at any moment: its neighbours get an error that names
-/// it, no rank waits forever, and members without an edge to it continue.
+/// Returns `case` with a `rank` that may die at any moment: its neighbours receive an error that
+/// names it, no rank waits forever, and members without an edge to it continue.
 const fn dying(rank: usize, case: Case) -> Case {
     Case { mortal: Some(rank), ..case }
 }

@@ -1,7 +1,7 @@
 //! Exchanges without control queues over a network that delivers in any order, and their
 //! invariants.
 //!
-//! The explorer lets a rank read its received data both at once and as late as possible.
+//! The explorer lets a rank read its received data both immediately and as late as possible.
 
 use super::{Case, Member};
 use crate::exploration::Run;
@@ -13,11 +13,12 @@ use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
 use std::error::Error;
 
-/// The first of a row of facts, one for each rank: whether its set-up has completed.
+/// The first of a series of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
-/// The first of a row of facts, one for each rank: the number of its last iteration that has ended.
+/// The first of a series of facts, one for each rank: the number of its last iteration that has
+/// ended.
 const ENDED: u32 = 100;
-/// The fact that counts the neighbours of a dead rank that got an error naming it.
+/// The fact that counts the neighbours of a dead rank that received an error naming it.
 const NAMED: u32 = 300;
 
 /// Runs one member. Its blocks are in `memory`, another handle of its rank. Calls `begun` when the
@@ -53,8 +54,8 @@ impl Mutation for Slow {
     }
 }
 
-/// Returns the program of a case. A rank that gets an error naming a dead neighbour has ended as
-/// expected.
+/// Returns the program of a case. A rank that receives an error naming a dead neighbour has ended
+/// as expected.
 pub fn job(case: Case) -> impl Fn(Fabric) -> Run {
     move |fabric| {
         let (me, probe, memory) = (fabric.rank().index(), Probe::of(&fabric), fabric.clone());

@@ -1,5 +1,5 @@
-//! Steps of the protocol done wrong, by a fabric that spoils their operations, and the smallest
-//! jobs known to show this.
+//! Mutated steps of the protocol, by a fabric that alters their operations, and the smallest jobs
+//! known to detect them.
 
 use super::{
     Case,
@@ -17,7 +17,7 @@ use std::{cell::Cell, rc::Rc};
 /// A step done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// Any READY counts, even that of an earlier iteration.
+    /// Any READY is accepted, even that of an earlier iteration.
     ReadyIsAFlag,
     /// Data is sent without any READY.
     ReadyIgnored,
@@ -27,7 +27,7 @@ pub enum Mistake {
     ReadyLost,
     /// END follows the data without a flush.
     DataNotFlushed,
-    /// END is a put where it must be an atomic.
+    /// END is a put, although it must be an atomic.
     EndNotOrdered,
     /// END is sent before the data.
     EndFirst,
@@ -38,7 +38,7 @@ pub enum Mistake {
 }
 use Mistake::*;
 
-/// The mutation that makes a [`Mistake`] at one rank once its set-up has completed.
+/// The mutation that applies a [`Mistake`] at one rank once its set-up has completed.
 #[derive(Debug)]
 pub struct Spoiled {
     /// The mistake.
@@ -49,7 +49,7 @@ pub struct Spoiled {
 
 /// The first index of local regions. Of these, only the words of a request are put one by one.
 const LOCAL: u32 = 1 << 16;
-/// The bytes of a line: READYs are in one line, ENDs in the next.
+/// The size of a line in bytes: READYs are in one line, ENDs in the next.
 const LINE: u64 = 128;
 
 impl Spoiled {
@@ -112,14 +112,14 @@ impl Mutation for Spoiled {
     }
 }
 
-/// A mistake and a job that shows it.
+/// A mutant and a job that detects it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mistaken {
     /// The step done wrong.
     pub mistake: Mistake,
     /// The job.
     pub case: Case,
-    /// The text with which the finding begins.
+    /// The text with which the report begins.
     pub found: &'static str,
 }
 
@@ -135,7 +135,7 @@ const fn mistaken(mistake: Mistake, case: Case, found: &'static str) -> Mistaken
     Mistaken { mistake, case, found }
 }
 
-/// All mistakes that must be found.
+/// All mutants that must be detected.
 pub const MISTAKES: &[Mistaken] = &[
     mistaken(ReadyIsAFlag, WEAK, WRONG_DATA),
     mistaken(ReadyIsAFlag, PARTS, WRONG_DATA),
@@ -162,7 +162,7 @@ impl Mistaken {
         format!("{:?} ({})", self.mistake, self.case.name)
     }
 
-    /// Returns the program of the job with the wrong step.
+    /// Returns the program of the job with the mutated step.
     pub fn job(self) -> impl Fn(Fabric) -> Run {
         move |fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));

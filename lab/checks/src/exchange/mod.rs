@@ -18,7 +18,7 @@ use prdma_offload::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
 
-/// The call that makes the requests.
+/// The call that creates the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// One request for all edges.
@@ -36,7 +36,7 @@ pub struct Case {
     pub name: &'static str,
     /// For each member, the members to which it sends, slot by slot.
     pub edges: &'static [&'static [usize]],
-    /// The call that makes the requests.
+    /// The call that creates the requests.
     pub call: Call,
     /// The number of words in a block.
     pub words: usize,
@@ -111,7 +111,7 @@ impl Member {
     /// Sets a member up. Collective; `buffer` allocates the given number of words.
     ///
     /// # Errors
-    /// Those of the calls that make requests.
+    /// The errors of the calls that create requests.
     pub async fn new(
         fabric: &Fabric,
         case: Case,
@@ -158,7 +158,7 @@ impl Member {
     /// Checks that the data received is that of `iteration`.
     ///
     /// # Errors
-    /// Those of [`Buffer::to_vec`].
+    /// The errors of [`Buffer::to_vec`].
     ///
     /// # Panics
     /// If the data is not that of `iteration`.
@@ -175,7 +175,7 @@ impl Member {
     /// Checks the results of the preceding iteration, and starts this one.
     ///
     /// # Errors
-    /// Those of [`Member::look`] and [`Request::start`].
+    /// The errors of [`Member::look`] and [`Request::start`].
     pub async fn begin(&mut self, iteration: u64) -> ProgramResult<()> {
         self.look(iteration - 1)?;
         let sent = sent(&self.case, self.me, iteration);
@@ -189,7 +189,7 @@ impl Member {
     /// Waits for the end of the iteration.
     ///
     /// # Errors
-    /// Those of [`Request::wait`].
+    /// The errors of [`Request::wait`].
     pub async fn end(&mut self) -> ProgramResult<()> {
         self.requests.wait(self.case.looks).await
     }

@@ -1,4 +1,4 @@
-//! The jobs that are explored, and the mistakes that they show.
+//! The jobs that are explored, and the mutants that they detect.
 
 use super::{Case, Job, mistakes::Mistake};
 use crate::exploration::{Expected, Exploration, Size};
@@ -16,7 +16,7 @@ const SPOOLED_THREE: Case =
 const QUEUED: Case = Case::new("", Job::Row { messages: 4, words: 1 })
     .spooled("", 1 << 10, 0)
     .ending("four messages, spooled if no header is there");
-/// The sender never calls again.
+/// The sender makes no further calls.
 const QUEUED_AND_LEFT: Case = Case::new("", Job::Row { messages: 4, words: 1 }).spooled(
     "four messages, spooled, of a sender that makes no other call",
     1 << 10,
@@ -56,7 +56,7 @@ const FOUR_PARTS: Case = Case::new("a message in four parts", Job::Parts { messa
 const PARTS_TWICE: Case = Case::new("two messages in two parts", Job::Parts { messages: 2, words: 2 });
 const PARTS_SPOOLED: Case = PARTS_TWICE.spooled("two messages in two parts, or spooled", 1 << 10, 0);
 
-/// The jobs that are exhausted, and the fewest states that each may have.
+/// The jobs that are explored exhaustively, and the minimum number of states of each.
 const CASES: &[(Case, u64, Size)] = &[
     (ROW, 10_000, Size::Test),
     (ROW_OF_THREE, 15_000, Size::Quick),
@@ -86,7 +86,7 @@ const CASES: &[(Case, u64, Size)] = &[
     (BARRIER_THREE.dying("a leaf may die: a barrier of 3", 1), 15_000, Size::Test),
 ];
 
-/// The jobs that have more states, of which random orders are drawn.
+/// The jobs that have more states, and are explored in random orders.
 const SAMPLED: &[Case] = &[
     CROSS,
     SPOOLED,
@@ -129,7 +129,7 @@ const SAMPLED: &[Case] = &[
 ];
 const RUNS: u64 = 10_000;
 
-/// The mistakes, and the jobs that show them.
+/// The mutants, and the jobs that detect them.
 const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::SenderFlushesNot, ROW, "what came"),
     (Mistake::SenderFlushesNot, AHEAD, "what came"),
@@ -144,7 +144,7 @@ const MISTAKES: &[(Mistake, Case, &str)] = &[
     (Mistake::TakenTwice, SPOOLED, "what came"),
 ];
 
-/// Those that random orders show.
+/// The mutants that random orders detect.
 const MISTAKES_AT_RANDOM: &[(Mistake, Case)] = &[
     (Mistake::SpooledAndPut, SPOOLED),
     (Mistake::ReceiverFlushesNot, LONGER),

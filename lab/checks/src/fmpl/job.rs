@@ -26,7 +26,7 @@ pub(super) enum Job {
         messages: usize,
         words: usize,
     },
-    /// A message of one word, and one that is longer than any spool.
+    /// A message of one word, and another that is longer than any spool.
     Longer,
     /// Messages with two indices, whose receives are posted in the other order before both are
     /// waited for; this many times.
@@ -37,9 +37,9 @@ pub(super) enum Job {
     AnyBeside,
     /// Two receives of any index are posted; messages with these indices are sent.
     AnyTwice([usize; 2]),
-    /// This many receives of any index, one after the other, of messages with index 0.
+    /// This many receives of any index, one after another, of messages with index 0.
     AnyRow(usize),
-    /// All other ranks send this many messages to rank 0, which does not name the sender.
+    /// All other ranks send this many messages to rank 0, which receives from any source.
     Source(usize),
     Barrier(usize),
     Broadcast(usize),
@@ -48,7 +48,7 @@ pub(super) enum Job {
 }
 
 impl Job {
-    /// Returns the indices of the messages that rank 0 sends one after the other.
+    /// Returns the indices of the messages that rank 0 sends, in order.
     fn indices(self) -> Vec<usize> {
         match self {
             Job::Ahead(times) => [1, 0].repeat(times),
@@ -125,7 +125,7 @@ impl<'a> Member<'a> {
         let mut came = vec![0u64; words];
         let received = self.world.recv_into(&mut came.as_mut_slice(), 0, 0).await?;
         assert_eq!(received.bytes, 8 * words, "how much came");
-        // Each part has words of its own.
+        // Each part has different words.
         let sent: Vec<u64> = (0..words).map(|word| content(0, n) + 1000 * word as u64).collect();
         assert_eq!(came, sent, "what came");
         Ok(())
@@ -210,7 +210,7 @@ impl<'a> Member<'a> {
         Ok(sending.wait().await?)
     }
 
-    /// Two indices at once: the second is sent first.
+    /// Two indices at the same time: the second is sent first.
     async fn ahead(&self, times: usize) -> ProgramResult<()> {
         let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
         for time in 0..times {

@@ -1,4 +1,4 @@
-//! Steps done wrong, by a fabric that spoils their operations.
+//! Mutated steps, by a fabric that alters their operations.
 
 use super::job::content;
 use explore::mutant::Mutation;
@@ -36,7 +36,7 @@ pub(super) enum Mistake {
     TakenTwice,
 }
 
-/// The mutation that makes a [`Mistake`] once the set-up has completed.
+/// The mutation that applies a [`Mistake`] once the set-up has completed.
 #[derive(Debug)]
 pub(super) struct Spoiled {
     mistake: Mistake,
@@ -47,7 +47,7 @@ pub(super) struct Spoiled {
     /// The location of the number of messages taken, once two messages are offered, and the number
     /// of times it was read.
     taken: Cell<Option<(u64, u32)>>,
-    /// Whether the second message was offered just now.
+    /// Whether the second message has just been offered.
     has_offered: Cell<bool>,
     /// The location of the flag of the first message offered to this rank.
     flag: Cell<Option<u64>>,
@@ -59,7 +59,7 @@ pub(super) struct Spoiled {
 
 const SENDER: Rank = Rank::new(0);
 const RECEIVER: Rank = Rank::new(1);
-/// Words about message `n` have `n + 1` in their upper 16 bits.
+/// Words that concern message `n` have `n + 1` in their upper 16 bits.
 const NUMBER: u32 = 48;
 const NEXT: u64 = 1 << NUMBER;
 /// The position of a first word's kind, and the kind of an offer.
@@ -90,8 +90,8 @@ fn offers_first(bits: u64) -> bool {
 }
 
 impl Spoiled {
-    /// Spoils the operations of `rank` from the moment on at which there is a `buffer`: the one
-    /// into which rank 1 receives.
+    /// Alters the operations of `rank` as soon as there is a `buffer`: the one into which rank 1
+    /// receives.
     pub(super) fn new(mistake: Mistake, buffer: Rc<Cell<Option<RemoteAddr>>>, rank: Rank) -> Self {
         Spoiled {
             mistake,
@@ -195,7 +195,7 @@ impl Mutation for Spoiled {
         }
         let mut seen = self.seen.borrow_mut();
         seen.insert(addr.offset, bits);
-        // A word that is not about the second message is replaced by the word of the first one,
+        // A word that does not concern the second message is replaced by the word of the first one,
         // numbered as the second's.
         let behind = match self.flag.get().and_then(|flag| addr.offset.checked_sub(flag)) {
             Some(FLAG) => FLAG,

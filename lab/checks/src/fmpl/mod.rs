@@ -1,8 +1,9 @@
 //! Messages by matching areas over a network that delivers in any order: small jobs, their
-//! invariants, and mistakes.
+//! invariants, and mutants.
 //!
 //! In each job every message must arrive exactly once, in order within its index, with its own
-//! bytes, and no rank may wait for ever. If a rank dies, a call of another may fail that names it.
+//! bytes, and no rank may wait forever. If a rank dies, another rank's call may fail with an error
+//! that names it.
 
 mod cases;
 mod job;
@@ -21,7 +22,7 @@ use mistakes::{Mistake, Spoiled};
 use rdma_fabric::{Caps, Fabric, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// The first of a row of facts, one for each rank: whether its set-up has completed.
+/// The first of a series of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
 
 /// A job, and its possible events.
@@ -71,7 +72,8 @@ impl Case {
         Case { ranks, ..self }
     }
 
-    /// Gives all ranks a spool of `bytes` bytes, and a time-out in microseconds.
+    /// Returns the case with a spool of `bytes` bytes at every rank, and a time-out in
+    /// microseconds.
     const fn spooled(self, name: &'static str, bytes: usize, micros: u64) -> Self {
         Case { name, spool: Some((bytes, micros)), ..self }
     }

@@ -1,4 +1,4 @@
-//! The locks that back off, with one word and with two levels, correct and with mistakes.
+//! The locks that back off, with one word and with two levels, correct and mutated.
 
 use super::{
     mutation::{in_lock, word},
@@ -34,7 +34,7 @@ enum BackOffMistake {
     TornComparison,
     /// A writer that leaves stores 0 instead of subtracting.
     Stored,
-    /// The remaining work of a dropped future is not done.
+    /// The remaining work of a dropped future is not executed.
     Forgotten,
     /// An exclusive access does not check whether any rank holds all.
     HoldersOfAllIgnored,
@@ -46,7 +46,7 @@ enum BackOffMistake {
 #[derive(Debug)]
 struct BackOffMutation {
     mistake: BackOffMistake,
-    /// Whether the next subtraction takes back a refused addition.
+    /// Whether the next subtraction undoes a refused addition.
     refused: Cell<bool>,
     /// Whether the rank only reads.
     reads: bool,
@@ -101,8 +101,8 @@ fn explorer(roles: &[Role]) -> Explorer<'static> {
         .at_end("idle", |view| view.words().all(|(addr, value)| !in_lock(addr) || value == 0))
 }
 
-/// The jobs of both locks: roles, rounds, and the least number of states, about half of the number
-/// recorded with one word.
+/// The jobs of both locks: roles, rounds, and the minimum number of states, about half of the
+/// number recorded with one word.
 const CASES: &[(&[Role], usize, u64)] = &[
     (&[Read, Write], 1, 90),
     (&[Read, Write], 2, 2_300),

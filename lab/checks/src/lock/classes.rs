@@ -1,5 +1,5 @@
-//! Window locks made of one lock per rank, with two classes of holders, both correct and with
-//! mistakes, and the exclusion of the window lock that backs off.
+//! Window locks made of one lock per rank, with two classes of holders, correct and mutated; and
+//! the exclusion of the window lock that backs off.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -43,7 +43,7 @@ fn fact(access: Access) -> u32 {
     }
 }
 
-/// The manner in which a rank makes its access.
+/// The way in which a rank makes its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
     Plain,
@@ -54,8 +54,8 @@ enum Manner {
     Dropped,
     /// The release is dropped at any moment.
     ReleaseDropped,
-    /// A non-exclusive holder puts, where it reads, to a word that only it writes; an exclusive
-    /// holder checks the puts of the others.
+    /// A non-exclusive holder, in addition to reading, puts to a word that only it writes; an
+    /// exclusive holder checks the puts of the others.
     Puts,
 }
 use Manner::*;
@@ -93,8 +93,8 @@ async fn rounds<L: AccessLock>(
         };
         if let Some(guard) = guard {
             without &= !(1 << round);
-            // The rank also remembers state of the lock that the guard does not show, such as its
-            // nodes.
+            // The rank's state also includes state of the lock that the guard does not show, such
+            // as its nodes.
             probe.step((round, without, format!("{guard:?} {lock:?}"), probe.stored()));
             probe.add(fact(access), 1);
             let looks_at = match access {
@@ -128,8 +128,8 @@ async fn rounds<L: AccessLock>(
     Ok(())
 }
 
-/// A job of ranks on nodes. `together` says whether all may be inside together; if so, some order
-/// must show that they are.
+/// A job of ranks on nodes. `together` states whether all may be inside together; if so, they must
+/// be in at least one order.
 #[derive(Clone, Copy, Debug)]
 struct AccessCase {
     nodes: &'static [u32],
@@ -289,7 +289,7 @@ impl AccessCase {
         format!("{what}: {:?} on {:?} x{}", self.turns, self.nodes, self.rounds)
     }
 
-    /// Returns the job with a [`PerRankLock`], with one step done wrong, or none.
+    /// Returns the job with a [`PerRankLock`], with one mutated step, or none.
     fn per_rank(&'static self, mistake: Option<ClassesMistake>, expected: Expected) -> Exploration {
         let what = mistake.map_or("a lock for each rank under two classes".into(), |mistake| format!("{mistake:?}"));
         let name = self.name(&what);
@@ -346,7 +346,7 @@ fn window(accesses: &'static [Access], together: bool) -> Exploration {
 pub(super) fn explorations() -> Vec<Exploration> {
     let exhausted = Expected::Exhausted { at_least: 1 };
     let small = PER_RANK.iter().map(|case| {
-        // Dropped calls have many states.
+        // Jobs with dropped calls have many states.
         let dropped = case.turns.iter().any(|(_, manner)| matches!(manner, Dropped | ReleaseDropped));
         let size = if dropped || case.turns.len() > 2 { Size::Quick } else { Size::Test };
         case.per_rank(None, exhausted).of_size(size)
@@ -364,7 +364,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
     small.chain(large).chain(each).chain(random).chain(wrong).chain(windows).collect()
 }
 
-/// A step of the two classes done wrong.
+/// A mutated step of the two classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClassesMistake {
     /// A rank that arrives sees no rank of the other class, and that it is its own class's turn.
@@ -373,7 +373,7 @@ enum ClassesMistake {
     BatchNotClosed,
     /// C5 sees no epoch begin.
     NoSecondLook,
-    /// A stack that is taken is empty.
+    /// A stack that is taken appears empty.
     NoSweep,
     /// Every rank that leaves considers itself the last one.
     NotTheLast,
@@ -381,9 +381,9 @@ enum ClassesMistake {
     NotFlushed,
     /// The release of a non-exclusive holder begins its flush but does not await it.
     FlushNotAwaited,
-    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
+    /// A rank that wakes a waiter treats one that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// The remaining work of a dropped future is not done.
+    /// The remaining work of a dropped future is not executed.
     Forgotten,
 }
 

@@ -1,5 +1,5 @@
-//! The required lifetime of a lock: until no rank uses it any more, which a last barrier ensures.
-//! Its words are dropped when the program of the rank that holds them ends.
+//! The required lifetime of a lock: as long as any rank uses it, which a final barrier ensures. Its
+//! words are dropped when the program of the rank that holds them ends.
 
 use super::program::{
     HOME,
@@ -14,7 +14,7 @@ use rma_lock::{
     locks::{FairLock, PackedLock, RpLock, WritersFirstLock},
 };
 
-/// Takes the lock once, lets go, and waits for the others at a barrier or not.
+/// Acquires and releases the lock once, then waits for the others at a barrier or not.
 async fn once<L: RmaLock>(fabric: Fabric, role: Role, meets: bool) -> ProgramResult<()> {
     let lock = L::symmetric(&fabric, HOME).await?;
     if role == Write {

@@ -1,7 +1,8 @@
-//! A reader beyond the limit of readers: it is refused, takes its count back, and, if it is the
-//! last to leave, lets in the writer that waits for the readers.
+//! A reader beyond the limit of readers: it is refused, undoes its count, and, if it is the last to
+//! leave, admits the writer that waits for the readers.
 //!
-//! No test can take a lock as often as the limit. So for a while one reader counts as that many.
+//! No test can acquire a lock as often as the limit allows. So for a while one reader counts as
+//! that many.
 
 use super::{
     mutation::word,
@@ -35,7 +36,7 @@ struct Count {
 /// The count of the locks with queues that count readers.
 const QUEUED: Count = Count { offset: 0, one: 4 };
 
-/// A step done wrong by a reader that was refused.
+/// A mutated step of a reader that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalMistake {
     /// It stays counted.
@@ -44,7 +45,7 @@ pub enum RefusalMistake {
     NobodyLetIn,
 }
 
-/// Puts a [`RefusalMistake`] between one rank's fabric and its lock with queues.
+/// Inserts a [`RefusalMistake`] between one rank's fabric and its lock with queues.
 pub fn refusal_mistaken(fabric: Fabric, mistake: RefusalMistake) -> Fabric {
     mutant(fabric, RefusalMutation { mistake, count: QUEUED, refused: Cell::new(false) })
 }
@@ -69,7 +70,7 @@ async fn preset_count(fabric: &Fabric, next: &Region, count: Count) -> Result<()
 struct RefusalMutation {
     mistake: RefusalMistake,
     count: Count,
-    /// Whether the next subtraction takes back a refused addition.
+    /// Whether the next subtraction undoes a refused addition.
     refused: Cell<bool>,
 }
 
@@ -163,7 +164,7 @@ fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<Re
     Exploration::new(name, expected, move || explorer(count), program).of_size(size)
 }
 
-/// Returns the explorations of a lock without a mistake and with each of `mistakes`.
+/// Returns the explorations of a lock without a mutation and with each of `mistakes`.
 fn of_lock<L: RmaLock>(options: L::Options, count: Count, mistakes: &[RefusalMistake]) -> Vec<Exploration> {
     let mistakes = [None].into_iter().chain(mistakes.iter().copied().map(Some));
     mistakes.map(|mistake| exploration::<L>(options.clone(), count, mistake)).collect()

@@ -1,4 +1,4 @@
-//! The reader indicator, correct and with mistakes.
+//! The reader indicator, correct and mutated.
 
 use super::{
     mutation::{assert_idle, in_lock, lock_words, word},
@@ -145,7 +145,7 @@ enum IndicatorMistake {
     DeparturesNotSeen,
     /// I8 comes before I7, and sees no limit.
     LimitNotSeen,
-    /// A reader that was never inside departs like one that was.
+    /// A reader that was never inside departs as if it had been.
     WithdrawnAsDeparted,
     /// I3 and I6 see no epoch begin.
     NoSecondLook,
@@ -155,7 +155,7 @@ enum IndicatorMistake {
     NotFlushed,
     /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
-    /// The remaining work of a dropped future is not done.
+    /// The remaining work of a dropped future is not executed.
     Forgotten,
 }
 

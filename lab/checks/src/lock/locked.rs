@@ -16,7 +16,8 @@ use rma_lock::{
     locks::{BackOff, BackOffLock, RpLock},
 };
 
-/// Takes the lock, reads or changes two words in two ranks' memory, and lets go: one rank's part.
+/// Acquires the lock, reads or changes two words in two ranks' memory, and releases it: one rank's
+/// part.
 async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, role: Role) -> ProgramResult<()> {
     let locked = Locked::<u64, L>::symmetric_with(&fabric, HOME, 1, options).await?;
     let last = Rank::new(fabric.ranks() as u32 - 1);
@@ -42,8 +43,8 @@ async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, ro
     Ok(())
 }
 
-/// A mistake that any lock can make: without flushes, a holder's puts may arrive after the next
-/// rank has got the lock.
+/// A mutation that applies to any lock: without flushes, a holder's puts may arrive after the next
+/// rank has acquired the lock.
 #[derive(Debug)]
 pub struct NotFlushed;
 

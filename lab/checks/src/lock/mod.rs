@@ -1,5 +1,4 @@
-//! The locks, the programs of ranks that use them, and the steps of the locks that may be done
-//! wrong.
+//! The locks, the programs of ranks that use them, and mutations of their steps.
 //!
 //! Each module except [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
 //! [`explorations`] returns all of them.

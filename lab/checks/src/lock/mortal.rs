@@ -1,8 +1,8 @@
 //! The locks with queues when ranks die: they are not recovered, but no rank waits forever, and no
 //! rank enters together with a dead holder.
 //!
-//! A rank that depends on one that died gets an error or the lock. A rank that gets the error ends;
-//! the others get it as well, because they depend on every rank.
+//! A rank that depends on one that died receives an error or acquires the lock. A rank that
+//! receives the error ends; so do the others, because they depend on every rank.
 
 use super::{
     mutation::{assert_idle, lock_words},
@@ -21,8 +21,8 @@ use rma_lock::{
 };
 use std::error::Error;
 
-/// Takes the lock, reads or changes the data, and lets go. Only a rank that dies inside leaves the
-/// facts saying that it is inside.
+/// Acquires the lock, reads or changes the data, and releases it. Only a rank that dies inside
+/// leaves facts stating that it is inside.
 pub(super) async fn once<L: RmaLock>(fabric: Fabric, role: Role) -> ProgramResult<()> {
     let probe = Probe::of(&fabric);
     let lock = L::symmetric(&fabric, HOME).await?;
@@ -62,7 +62,7 @@ pub(super) fn names_a_loss(error: &(dyn Error + 'static)) -> bool {
     matches!(error.downcast_ref(), Some(FabricError::PeerLost { .. })) || error.downcast_ref().is_some_and(of_lock)
 }
 
-/// A test of whether an error counts as an expected end, as the loss of a rank does.
+/// Tests whether an error is accepted as an expected end, like the loss of a rank.
 type Excuse = fn(&(dyn Error + 'static)) -> bool;
 
 fn explorer(roles: &'static [Role], mortal: &[u32]) -> Explorer<'static> {

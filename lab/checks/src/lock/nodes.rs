@@ -1,4 +1,4 @@
-//! Locks that are aware of nodes: correct, with mistakes, and when ranks die.
+//! Locks that are aware of nodes: correct, mutated, and when ranks die.
 
 use super::{
     mortal::{names_a_loss, once},
@@ -46,7 +46,7 @@ const fn back_off(nodes: &'static [u32], roles: &'static [Role], rounds: usize) 
     NodesCase { lock: LockKind::ByNodeBackOff, nodes, roles, rounds }
 }
 
-/// Jobs, each with its least number of states and its size.
+/// Jobs, each with its minimum number of states and its size.
 const CASES: &[(NodesCase, u64, Size)] = &[
     (nodes(&[0, 0], &[Read, Read], 2), 2_900, Test),
     (nodes(&[0, 0], &[Read, Write], 2), 800, Test),
@@ -129,7 +129,7 @@ impl NodesCase {
         format!("{lock}: {} x{}", roles.join(" "), self.rounds)
     }
 
-    /// Returns the offset of the lock above the levels.
+    /// Returns the offset of the lock above the levels of nodes.
     fn above(&self) -> u64 {
         let levels = match (self.lock, self.roles.len()) {
             (LockKind::Tree { .. }, 3..=4) => 2,
@@ -233,12 +233,12 @@ pub(super) fn explorations() -> Vec<Exploration> {
     right.chain(wrong).chain(random).chain(mortal).collect()
 }
 
-/// A step done wrong at the level of nodes.
+/// A mutated step at the level of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodesMistake {
-    /// A rank that leaves lets go of the lock above, whether or not others are inside.
+    /// A rank that leaves releases the lock above, whether or not others are inside.
     OthersIgnored,
-    /// N6 believes that the comparison succeeded.
+    /// N6 treats its compare-and-swap as successful.
     ComparisonIgnored,
     /// A release does not flush the data.
     DataNotFlushed,
@@ -254,11 +254,11 @@ enum NodesMistake {
     GivenUpSilently,
     /// N13 takes the lock for held.
     OfferTakenForGrant,
-    /// N2 believes that it was the first.
+    /// N2 always concludes that its rank was the first.
     ClaimedTwice,
-    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
+    /// A rank that wakes a waiter treats one that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// The remaining work of a dropped future is not done.
+    /// The remaining work of a dropped future is not executed.
     Forgotten,
 }
 

@@ -1,6 +1,6 @@
-//! A mistake of providers: a rank's CPU executes the rank's atomics on its own memory, while the
-//! network's atomics, which are not atomic against a CPU's, work on the same words. A job of each
-//! kind of lock fails over such a provider.
+//! An error of providers: a rank's CPU executes the rank's atomics on its own memory, while the
+//! network's atomics, which are not atomic with respect to a CPU's, access the same words. A job of
+//! each kind of lock fails over such a provider.
 
 use crate::exploration::Exploration;
 
@@ -38,7 +38,7 @@ pub(super) fn explorations(right: &[(&'static str, Vec<Exploration>)]) -> Vec<Ex
 mod tests {
     use crate::{acp, exchange, fmpl, lock};
 
-    /// No job relies on atomics that are atomic against puts and stores.
+    /// No job relies on atomics being atomic with respect to puts and stores.
     #[test]
     fn nobody_counts_on_coherent_atomics() {
         let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);

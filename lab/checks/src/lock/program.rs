@@ -38,7 +38,7 @@ pub enum Role {
     ReadAndPut,
     /// Writes, and checks the puts of readers.
     WriteAndLook,
-    /// Does these once, one after the other, instead of a number of rounds.
+    /// Takes these roles once, one after another, instead of a number of rounds.
     Turns(&'static [Role]),
 }
 use Role::*;
@@ -73,7 +73,7 @@ impl Role {
         matches!(self, ReadBefore | WriteBefore | ReadDropped | WriteDropped)
     }
 
-    /// Returns whether all its nodes may be left behind in queues when it needs one more.
+    /// Returns whether all of its nodes may have been left in queues when it needs another one.
     fn runs_out(self) -> bool {
         match self {
             Turns([before @ .., _]) => before.iter().filter(|turn| turn.gives_up()).count() >= NODES,
@@ -102,7 +102,7 @@ fn had<G>(probe: &Probe, gave_up: u32, outcome: Result<G, LockError>) -> Result<
     }
 }
 
-/// Takes the lock, reads or changes the data, and lets go, `n` times: one rank's part.
+/// Acquires the lock, reads or changes the data, and releases it, `n` times: one rank's part.
 ///
 /// A step ends when the lock is held and when it has been released. The rank's state then consists
 /// of the `Debug` output of the guard and the lock, the values stored in its own words, and the
@@ -191,14 +191,14 @@ async fn rounds<L: RmaLock>(
 /// The back-off that costs the explorer the fewest states: all its sleeps are the same.
 ///
 /// The explorer decides when a sleep ends, as it decides the duration of every other event. So
-/// these few attempts cover every case that more attempts could encounter, except that a rank gets
-/// in eventually.
+/// these few attempts cover every case that more attempts could encounter, except that a rank
+/// eventually acquires the lock.
 pub(super) const PACE: BackOff = BackOff { first: Duration::from_nanos(1), doublings: 0, attempts: 3, seed: 0 };
 
 /// Returns one rank's part with one of the locks.
 ///
 /// # Panics
-/// With [`LockKind::Recoverable`], which has a program of its own.
+/// With [`LockKind::Recoverable`], which has a separate program.
 pub(super) fn part(fabric: Fabric, lock: LockKind, probe: Probe, role: Role, n: usize) -> Run {
     match lock {
         LockKind::BackOff => Box::pin(rounds::<BackOffLock>(fabric, PACE, probe, role, n)),
@@ -212,8 +212,8 @@ pub(super) fn part(fabric: Fabric, lock: LockKind, probe: Probe, role: Role, n: 
     }
 }
 
-/// Returns the program of a job with a lock with queues, of `n` rounds, with one step of the lock
-/// done wrong, or none.
+/// Returns the program of a job with a lock with queues, of `n` rounds, with one mutated step of
+/// the lock, or none.
 pub fn job(lock: LockKind, roles: &[Role], n: usize, mistake: Option<QueuedMistake>) -> impl Fn(Fabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {

@@ -1,4 +1,4 @@
-//! The locks with queues, correct and with mistakes.
+//! The locks with queues, correct and mutated.
 
 use super::{
     mutation::QueuedMistake::{self, *},
@@ -17,7 +17,7 @@ struct Shape {
     roles: &'static [Role],
     rounds: usize,
     quick: bool,
-    /// The least number of states with each of [`QUEUED`]; one with other locks.
+    /// The minimum number of states with each of [`QUEUED`]; 1 with other locks.
     at_least: [u64; 4],
 }
 
@@ -25,11 +25,11 @@ const fn shape(name: &'static str, roles: &'static [Role], rounds: usize, quick:
     Shape { name, roles, rounds, quick, at_least }
 }
 
-/// The fewest acquisitions after which a rank needs a node that holds the mark for a successor on
-/// its way: it leaves the mark in one node, and its other nodes in queues.
+/// The smallest number of acquisitions after which a rank needs a node that holds the mark for a
+/// successor that has yet to arrive: it leaves the mark in one node, and its other nodes in queues.
 const WRITES_AGAIN: Role = Turns(&[Write, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_AGAIN: Role = Turns(&[Read, ReadBefore, ReadBefore, ReadBefore, Read]);
-/// The fewest acquisitions after which a rank has no node left.
+/// The smallest number of acquisitions after which a rank has no node left.
 const WRITES_IN_VAIN: Role = Turns(&[WriteBefore, WriteBefore, WriteBefore, WriteBefore, Write]);
 const READS_IN_VAIN: Role = Turns(&[ReadBefore, ReadBefore, ReadBefore, ReadBefore, Read]);
 /// A second acquisition, while writers arrive.
@@ -133,11 +133,11 @@ const SLOW: &[(LockKind, &str)] = &[
     (LockKind::Barging, "nodes: four writes give up"),
 ];
 
-/// `cargo test` runs a quick job, too, unless more than about twice this many states were recorded
+/// `cargo test` also runs a quick job, unless more than about twice this many states were recorded
 /// with some lock.
 const SMALL: u64 = 35_000;
 
-/// A step of a lock with queues done wrong, and the smallest job known to show it.
+/// A mutated step of a lock with queues, and the smallest job known to detect it.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedMutation {
     /// The lock.
@@ -150,7 +150,7 @@ pub struct QueuedMutation {
     pub rounds: usize,
 }
 
-/// A job that shows a mistake in some locks.
+/// A job that detects a mutation of some locks.
 type Shown = (QueuedMistake, &'static [LockKind], &'static [Role], usize);
 
 const MUTATIONS: &[Shown] = &[
@@ -221,7 +221,7 @@ pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
 }
 
 /// Jobs on a fabric that delivers puts before later atomics: there the locks flush nothing, and
-/// take other steps where operations complete when they are posted.
+/// take different steps if operations complete when they are posted.
 const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Read, Write], 2),
     (&[Write, Write], 2),
@@ -232,7 +232,7 @@ const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Write, Write, Write], 1),
 ];
 
-/// Mistakes in steps that contending writers take there.
+/// Mutations of steps that contending writers take there.
 const IN_ORDER_MISTAKES: &[Shown] = &[
     (HandOverIgnored, PACKED, &[Read, Write, Write], 1),
     (TailIgnored, COUNTED, &[Write, Write], 1),
@@ -264,8 +264,8 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
 }
 
-/// Returns the weakest capabilities with puts in this order, where operations complete when they
-/// are posted: only a lock that allows barging queries this.
+/// Returns the weakest capabilities with puts in this order, if operations complete when they are
+/// posted: only a lock that allows barging queries this.
 fn immediate(put_order: PutOrder) -> Caps {
     let mut caps = Caps::weakest();
     (caps.put_order, caps.immediate) = (put_order, true);
@@ -310,7 +310,7 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake: Option<QueuedMistake>| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");
-        // Of three ranks there are up to five million states.
+        // With three ranks there are up to five million states.
         let size = if roles.len() > 2 && mistake.is_none() { Size::Full } else { Size::Test };
         all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mistake)).of_size(size));
     };

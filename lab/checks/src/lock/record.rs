@@ -33,7 +33,7 @@ impl Record {
         Ok([self.fabric.get_word(&self.halves[0]).await?, self.fabric.get_word(&self.halves[1]).await?])
     }
 
-    /// Gets the version; the error contains the caller's name.
+    /// Gets the version; a panic or error contains the caller's name.
     ///
     /// # Errors
     /// If the record is torn.
@@ -59,11 +59,11 @@ impl Record {
         self.set_half(1, version).await
     }
 
-    /// Takes the lock for writing, and repairs the record if it is torn. Returns the guard, and
+    /// Acquires the lock for writing, and repairs the record if it is torn. Returns the guard, and
     /// whether the record was torn.
     ///
     /// # Errors
-    /// Those of the lock, except [`LockError::Torn`], and those of the fabric.
+    /// The errors of the lock, except [`LockError::Torn`], and those of the fabric.
     pub async fn write<'a>(&self, lock: &'a RecoverableLock) -> ProgramResult<(RecoverableWriteGuard<'a>, bool)> {
         match lock.write().await {
             Err(LockError::Torn { .. }) => self.mend(lock).await,
@@ -71,11 +71,11 @@ impl Record {
         }
     }
 
-    /// Takes the lock for writing although the record may be torn, and repairs it if it is. Returns
-    /// the guard, and whether the record was torn.
+    /// Acquires the lock for writing although the record may be torn, and repairs it if it is.
+    /// Returns the guard, and whether the record was torn.
     ///
     /// # Errors
-    /// Those of the lock and of the fabric.
+    /// The errors of the lock and of the fabric.
     pub async fn mend<'a>(&self, lock: &'a RecoverableLock) -> ProgramResult<(RecoverableWriteGuard<'a>, bool)> {
         let mut guard = lock.mend().await?;
         let torn = guard.torn().is_some();

@@ -1,7 +1,7 @@
-//! The lock that survives deaths, when ranks die: every live rank gets it, never together with
+//! The lock that survives deaths, when ranks die: every live rank acquires it, never together with
 //! another, and torn data is always reported.
 //!
-//! The home is rank 0 and never dies. Writers change two words, one after the other; a death in
+//! The home is rank 0 and never dies. Writers change two words, one after another; a death in
 //! between leaves them different.
 
 use super::{
@@ -24,10 +24,11 @@ const WRITERS: u32 = 0;
 const READERS: u32 = 1;
 /// The fact that counts findings of torn data.
 const TORN: u32 = 2;
-/// The first of the facts that say whether rank 0, 1, ... has put something as a reader and let go.
+/// The first of the facts that state whether rank 0, 1, ... has put a value as a reader and
+/// released the lock.
 const PUTS: u32 = 100;
 
-/// Takes the lock once: one rank's part.
+/// Acquires the lock once: one rank's part.
 pub(super) async fn once(fabric: Fabric, probe: Probe, role: Role, deaths: usize) -> ProgramResult<()> {
     let lock = RecoverableLock::symmetric_with(&fabric, HOME, Recovery::of_deaths(deaths)).await?;
     let region = fabric.alloc_symmetric(16 + 8 * fabric.ranks()).await?;

@@ -1,7 +1,7 @@
-//! The lock that survives deaths, with one step of its recovery done wrong. Each mistake must be
-//! found.
+//! The lock that survives deaths, with one mutated step of its recovery. Each mutation must be
+//! detected.
 //!
-//! Words are recognised by their addresses: the lock is made for one to eight deaths.
+//! Words are recognised by their addresses: the lock is created for one to eight deaths.
 
 use super::{
     mutation::{in_lock, word},
@@ -42,7 +42,7 @@ const NOTHING: Amo<u64> = Amo::Or(0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecoveryMistake {
-    /// Nothing is done wrong: the wrapper itself must not matter.
+    /// No mutation: the wrapper itself must have no effect.
     Nothing,
     /// The old epoch stays open.
     NotClosed,
@@ -55,9 +55,9 @@ enum RecoveryMistake {
     NoSecondLook,
     /// Torn data of a dead writer is not reported.
     TornNotTold,
-    /// The dead are not removed from the ranks on which survivors' waits depend.
+    /// The dead ranks are not removed from those on which survivors' waits depend.
     DeadAmongLiving,
-    /// No rank is notified that the epoch is open.
+    /// No rank is notified that the new epoch is open.
     NotRung,
     /// A reader's release begins its flush but does not await it.
     FlushNotAwaited,
@@ -144,7 +144,7 @@ fn exploration(
     Exploration::new(name, expected, move || explorer(roles, mortal), program)
 }
 
-/// Returns the explorations of each mistake and of its job without it.
+/// Returns the explorations of each mutation and of its job without it.
 pub(super) fn explorations() -> Vec<Exploration> {
     const RUNS: u64 = 20_000;
     const TWO: &[Role] = &[Read, Write];

@@ -1,5 +1,5 @@
-//! Windows: the operations of an epoch have taken effect when the epoch has ended, and not before
-//! the memory was exposed.
+//! Windows: the operations of an epoch have taken effect when the epoch has ended, and none takes
+//! effect before the memory was exposed.
 
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
@@ -10,7 +10,7 @@ use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{LockMode, Op, Window};
 use std::{future::poll_fn, task::Poll};
 
-/// A step done wrong by windows or by the program that uses them.
+/// A mutated step of windows or of the program that uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowMistake {
     /// The end of an epoch does not flush the epoch's operations.
@@ -26,13 +26,13 @@ enum WindowMistake {
     WritesAfterPost,
     /// A target does not wait until its last origin has completed.
     OneIsEnough,
-    /// A target that has waited leaves the words set.
+    /// A target that has waited does not clear the words.
     NotCleared,
-    /// An origin that has started leaves the words set.
+    /// An origin that has started does not clear the words.
     PostNotTaken,
-    /// An element is compared and swapped by a get and a put.
+    /// A compare-and-swap of an element is executed as a get and a put.
     TornComparison,
-    /// The remaining work of a dropped epoch is not done.
+    /// The remaining work of a dropped epoch is not executed.
     Forgotten,
 }
 use WindowMistake::*;
@@ -84,8 +84,8 @@ impl Mutation for WindowMutation {
         if self.mistake == LeavesEarly { u64::MAX } else { 1 }
     }
 
-    /// Delays the store forever: programs with these mistakes have no atomics, after which it would
-    /// be carried out.
+    /// Delays the store forever: programs with these mutations have no atomics, after which it
+    /// would be executed.
     fn late(&self, addr: RemoteAddr, _: u64) -> bool {
         match self.mistake {
             NotCleared => self.is_any_word(addr, 1),
@@ -103,7 +103,7 @@ impl Mutation for WindowMutation {
     }
 }
 
-/// A job with one step done wrong, or none.
+/// A job with one mutated step, or none.
 #[derive(Clone, Copy, Debug)]
 struct WindowCase {
     does: WindowUse,
@@ -116,10 +116,10 @@ struct WindowCase {
 enum WindowUse {
     /// Between fences, each rank puts to the preceding one.
     Fences,
-    /// [`Fences`], where all ranks but the first drop their first fence at any moment and then call
-    /// it again.
+    /// [`Fences`], except that all ranks but the first drop their first fence at any moment and
+    /// then call it again.
     FencesDropped,
-    /// Barriers and nothing else.
+    /// Only barriers.
     Barriers,
     /// All other ranks put to rank 0 once it has posted.
     OneTarget,
@@ -198,8 +198,8 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
     Ok(())
 }
 
-/// Returns to the explorer once. It polls detached futures when a program has returned to it; a
-/// wait in the same poll would come first.
+/// Returns to the explorer once. It polls detached futures when a program has returned to it;
+/// without this, a wait in the same poll would come first.
 async fn look_away() {
     let mut looked = false;
     poll_fn(|_| if std::mem::replace(&mut looked, true) { Poll::Ready(()) } else { Poll::Pending }).await;
@@ -322,7 +322,7 @@ const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (AccumulatesDropped, 2, 1, 0),
 ];
 
-/// Mistakes, each with the smallest job known to show it.
+/// Mutations, each with the smallest job known to detect it.
 const MUTATIONS: [(WindowMistake, WindowUse, usize, u64); 14] = [
     (NotFlushed, Fences, 4, 1),
     (LeavesEarly, Fences, 2, 1),

@@ -1,5 +1,5 @@
 //! The slowdown of a rank's own adds while it executes copies for other ranks. Section 4 of the
-//! paper wants to avoid the slowdown, and does not measure it.
+//! paper proposes to avoid the slowdown, but does not measure it.
 
 use super::{AcpPlan, Condition};
 use crate::{
@@ -82,7 +82,7 @@ pub fn initiators_in_words(initiators: u32) -> String {
     }
 }
 
-/// A disturbed job and its measured times.
+/// A job with a disturbed rank, and its measured times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DisturbanceRun {
     /// The configuration of the helpers.

@@ -5,7 +5,7 @@
 //! # Placement
 //! Two ranks run on neighbouring nodes, as for the paper's remote operations; local operations in
 //! hardware go through the node's own network interface. In the runs about disturbance every rank
-//! has a node of its own.
+//! has its own node.
 
 mod disturbance;
 mod runs;
@@ -85,15 +85,15 @@ pub enum How {
     /// otherwise condition 4.
     LocalByCpu,
     /// A what-if case: control queues share their rank's address space, so that delegation has a
-    /// helper and a queue of its own (section 4). Otherwise condition 4.
+    /// separate helper and queue (section 4). Otherwise condition 4.
     Split,
     /// A what-if case: the same, and hardware keeps the order of commands (section 4), so that a
     /// command costs its helper nothing.
     OrderInHardware,
-    /// [`How::Split`] where atomics are delegated, otherwise condition 1.
+    /// [`How::Split`] with delegated atomics, otherwise condition 1.
     SplitDelegated,
-    /// [`How::OrderInHardware`] where atomics are delegated: hardware would have to wait for
-    /// replies that software posts.
+    /// [`How::OrderInHardware`] with delegated atomics: hardware would have to wait for replies
+    /// that software posts.
     OrderInHardwareDelegated,
     /// Ours: no helper; each call performs all the work that it can.
     Direct,

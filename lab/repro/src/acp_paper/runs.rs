@@ -128,7 +128,7 @@ mod tests {
     use crate::outcome::Verdict;
     use tofu2_sim::virt::Platform;
 
-    /// Runs the table and the job that it is compared with.
+    /// Runs the table and the job with which it is compared.
     fn table(platform: Platform) -> AcpRuns {
         let plan = AcpPlan { count: 20, disturbances: Vec::new(), platform, ..AcpPlan::paper(0) };
         run(&plan, &mut Progress::silent()).expect("it runs")

@@ -69,7 +69,7 @@ impl fmt::Display for Paper {
 /// The role of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
-    /// It sets a parameter of the model. Agreement proves nothing.
+    /// It sets a parameter of the model, so agreement proves nothing.
     #[serde(rename = "CAL")]
     Calibrated,
     /// The model has to predict it unaided.
@@ -124,7 +124,7 @@ pub enum Published {
 /// One printed figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// A unique identifier, e.g. `L4`; `A3-remote` where one table row holds two numbers.
+    /// A unique identifier, e.g. `L4`; `A3-remote` if one table row holds two numbers.
     pub id: &'static str,
     /// The paper that contains it.
     pub paper: Paper,

@@ -137,8 +137,8 @@ pub(crate) fn reduction_over_others(runs: &FmplRuns) -> Option<f64> {
     Some(of(Library::Fmpl)? / ((of(MPI)? + of(BLACS)?) / 2.0))
 }
 
-/// Returns the mean ratio of FMPL with its own choice to FMPL in software, where no hardware is
-/// available.
+/// Returns the mean ratio of the times of FMPL with its own choice to FMPL in software, at numbers
+/// of nodes without hardware support.
 fn between(runs: &FmplRuns, seconds: impl Fn(&Alone) -> Option<f64>) -> Option<f64> {
     let of = |library, nodes| seconds(runs.alone(library, nodes)?);
     let ratios: Option<Vec<f64>> =

@@ -9,8 +9,8 @@
 //! # Method
 //! Messages between two ranks are measured as half a round trip, as in the paper. A barrier,
 //! broadcast or reduction is measured alone, from the moment when all ranks begin until the last
-//! one has ended, as the mean over roots. The paper repeats them one after the other, with a new
-//! root each time. Table 1 is derived from the timeline of a ping-pong.
+//! one has ended, as the mean over roots. The paper repeats them one after another, with a new root
+//! each time. Table 1 is derived from the timeline of a ping-pong.
 
 mod breakdown;
 mod compare;

@@ -173,7 +173,7 @@ pub struct LockRow {
 
 impl LockRow {
     /// Returns the row for the records of each repetition: `repetitions` determine the throughput,
-    /// `timed` the times. (They differ where reading the clock takes time.) `None` if there is no
+    /// `timed` the times. (They differ if reading the clock takes time.) `None` if there is no
     /// repetition.
     pub fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
         let mut fairness: Vec<Fairness> = repetitions.iter().map(|records| Fairness::of(records)).collect();

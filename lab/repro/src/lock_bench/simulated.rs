@@ -50,8 +50,8 @@ impl SimulatedPlan {
         }
     }
 
-    /// Returns the same plan with a sixteenth of the acquisitions, on 16 and 64 ranks. It shows
-    /// that everything works, and little else.
+    /// Returns the same plan with a sixteenth of the acquisitions, on 16 and 64 ranks. It only
+    /// shows that everything works.
     pub fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }

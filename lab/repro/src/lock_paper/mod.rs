@@ -18,8 +18,8 @@ impl Shape {
     /// The three shapes of 128 nodes that are tried; the first one is the default.
     pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
 
-    /// A shape of the network's own six axes, X Y Z and the group of 2×3×2, of which 128 nodes are
-    /// used.
+    /// A shape of the network's own six axes (X, Y, Z and the 2×3×2 group): 128 of its 144 nodes
+    /// are used.
     pub const OF_SIX_AXES: Shape = Shape::new(&[2, 3, 2, 2, 3, 2]);
 }
 

@@ -1,5 +1,5 @@
-//! Questions that the paper raises and does not measure: does code like that of its Figure 5 scale
-//! to tens of thousands of nodes? And, from its future work: how does the lock perform if not every
+//! Questions that the paper raises without measuring: does code like that of its Figure 5 scale to
+//! tens of thousands of nodes? And, from its future work: how does the lock perform if not every
 //! rank accesses the home?
 //!
 //! These are not figures of the paper, so they are not compared with published values: the
@@ -104,7 +104,7 @@ fn one<P: Program<Out = Tile>>(
 /// When all ranks unlock: long after the last of them has acquired the lock.
 const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
 
-/// The results of a wave: all ranks lock at once, and later unlock at once.
+/// The results of a wave: all ranks lock at the same time, and later unlock at the same time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
     /// The lock, which determines the path to the home.

@@ -3,10 +3,10 @@
 //! of our own.
 //!
 //! # Placement
-//! The paper states of its mapping only that communicating ranks are on adjacent nodes. Here each
-//! rank has a node of its own in a torus of the grid's own shape, so that every neighbour along an
-//! axis is one link away, including at the ends, and messages to different neighbours share no
-//! link. A line of 36 nodes is such a ring on Tofu too: its six axes contain one
+//! Of its mapping, the paper states only that communicating ranks are on adjacent nodes. Here each
+//! rank has its own node in a torus of the grid's own shape, so that every neighbour along an axis
+//! is one link away, including at the ends, and messages to different neighbours share no link. On
+//! Tofu a line of 36 nodes can be such a ring too, because the six axes contain one
 //! (`Folding::Snake`). Neighbours at a corner are two or three links away.
 
 mod forms;

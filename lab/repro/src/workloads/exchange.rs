@@ -22,7 +22,7 @@ pub struct Exchange {
     pub grid: Vec<usize>,
     /// Whether the ends of each dimension are neighbours.
     pub periodic: bool,
-    /// Whether members that touch only at a corner or edge are neighbours, too.
+    /// Whether members that touch only at a corner or edge are also neighbours.
     pub corners: bool,
     /// The component that executes it.
     pub form: Form,
@@ -78,7 +78,7 @@ async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> Pro
                         begun = fabric.now();
                     }
                     once(&mut neighbours.alltoall_init(&send, &receive, size, &options).await?).await?;
-                    // A request may be dropped once its neighbours have waited, too.
+                    // A request may be dropped once its neighbours have also waited.
                     neighbours.group_mut().barrier().await?;
                 }
                 took.push(fabric.now().picos_since(begun));

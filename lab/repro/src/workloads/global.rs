@@ -111,13 +111,13 @@ pub fn plain_adds(
     })
 }
 
-/// Copies between the memory of other ranks and that of a rank with operations of its own.
+/// Copies between the memory of other ranks and that of a rank that executes its own operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
     /// The options of global addresses; the starter memory is made as large as necessary.
     pub options: Options,
     /// The number of ranks that have rank 0 execute copies, each from the next rank's memory, one
-    /// after the other: ranks 2 and up. There are three further ranks: rank 0; rank 1, whose word
+    /// after another: ranks 2 and up. There are three further ranks: rank 0; rank 1, whose word
     /// rank 0 modifies and which is otherwise idle; and the last one, from which the last initiator
     /// copies.
     pub initiators: u32,
@@ -144,7 +144,7 @@ impl Done {
     }
 }
 
-/// Rank 0 adds to a word of rank 1, one after the other, while the initiators copy to it.
+/// Rank 0 adds to a word of rank 1, one add after another, while the initiators copy to rank 0.
 pub fn disturbed_adds(fabric: Fabric, disturbance: Disturbance, together: Together) -> RankFuture<Done> {
     Box::pin(async move {
         let Disturbance { options, initiators, bytes, window: [begin, end] } = disturbance;

@@ -81,8 +81,8 @@ pub struct Wave {
     pub unlock: u64,
 }
 
-/// Returns one rank's part of a wave: all ranks lock at once, hold the lock until `unlock`, and
-/// unlock at once.
+/// Returns one rank's part of a wave: all ranks lock at the same time, hold the lock until
+/// `unlock`, and unlock at the same time.
 pub fn wave(fabric: Fabric, lock: LockKind, together: Together, unlock: Time) -> RankFuture<Wave> {
     Box::pin(pass(fabric, lock, together, unlock))
 }

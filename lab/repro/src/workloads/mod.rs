@@ -1,8 +1,8 @@
 //! Workloads, as programs over any fabric: the papers' own, and
 //! [those of the lock literature](locks).
 //!
-//! Elapsed times are picoseconds of the fabric's clock: virtual on the simulator, wall clock
-//! elsewhere.
+//! Elapsed times are picoseconds of the fabric's clock: virtual time on the simulator, wall-clock
+//! time elsewhere.
 
 pub mod dynamics;
 mod exchange;
@@ -87,13 +87,13 @@ impl Together {
 }
 
 impl Inside {
-    /// Waits until all other ranks have finished with this rank's memory.
+    /// Waits until all other ranks have finished using this rank's memory.
     pub(super) async fn stay(self) -> ProgramResult<()> {
         let me = self.fabric.rank();
         self.leave(me).await
     }
 
-    /// Waits, if this is the home, until all other ranks have finished with its memory.
+    /// Waits, if this is the home, until all other ranks have finished using its memory.
     pub(super) async fn leave(self, home: Rank) -> ProgramResult<()> {
         match self.until {
             Until::All(mut world) => Box::pin(world.barrier()).await?,

@@ -4,9 +4,9 @@
 //! The paper prints only orderings, and the machine's software is not published. So nothing is
 //! calibrated: every constant is external or assumed ([`Platform::k`]), and the values at which
 //! each ordering flips are determined over [ranges](Assumed) of the assumed constants. The paper's
-//! message layer handles derived datatypes in an unknown way, so both ways that the paper names are
-//! run (section 4.3): the layer [gathers](Version::Datatypes) blocks, or puts
-//! [block after block](Version::Scattered).
+//! message layer handles derived datatypes in an unknown way, so both ways that the paper mentions
+//! are run (section 4.3): the layer [gathers](Version::Datatypes) blocks, or puts [block after
+//! block](Version::Scattered).
 //!
 //! # Placement
 //! One rank runs on each node of a torus of the node set's own shape, so that neighbours are one
@@ -16,7 +16,7 @@
 //!
 //! # Measurement
 //! All stages and steps are alike, since nothing depends on data, so one stage is measured instead
-//! of the paper's three in each of 500 steps. The time of the slowest rank counts.
+//! of the paper's three in each of 500 steps. The time reported is that of the slowest rank.
 
 mod compare;
 mod orderings;
@@ -53,7 +53,7 @@ pub struct XmpPlan {
     pub steps: u32,
     /// The number of measured stages of a step, out of [`XmpPlan::STAGES`].
     pub stages: u32,
-    /// The constants that are varied.
+    /// The constants to vary.
     pub ranges: Vec<&'static Assumed>,
     /// The machine.
     pub platform: Platform,
@@ -74,7 +74,7 @@ impl XmpPlan {
     /// The paper's number of steps.
     pub const STEPS: u32 = 500;
     /// The number of arrays whose shadows are updated: the prognostic variables of SCALE-LES. The
-    /// paper says `dens, …`.
+    /// paper writes `dens, …`.
     pub const VARIABLES: usize = FIELDS;
     /// The number of stages of a step: those of SCALE-LES's Runge–Kutta scheme. The paper does not
     /// state it.

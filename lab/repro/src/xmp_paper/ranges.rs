@@ -130,7 +130,7 @@ pub struct Point {
     pub times: Vec<(Version, f64)>,
 }
 
-/// The times over the values of a constant, with the blocks of 1024 nodes.
+/// The times as a function of a constant, with the blocks of 1024 nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swept {
     /// The constant.

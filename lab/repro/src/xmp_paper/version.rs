@@ -17,9 +17,9 @@ pub enum Version {
     Datatypes,
     /// XMP-pack.
     Pack,
-    /// XMP-async: asynchronous, without computation meanwhile.
+    /// XMP-async: asynchronous, without overlapped computation.
     Async,
-    /// XMP-async-olap: asynchronous, with as much computation as possible meanwhile.
+    /// XMP-async-olap: asynchronous, with as much overlapped computation as possible.
     Overlap,
     /// MPI-RDMA: by hand; neighbours wait for each other.
     RdmaByHand,
@@ -35,7 +35,7 @@ pub enum Version {
     ScatteredOverlap,
     /// Our prediction: the runtime's RDMA with neighbours that wait for each other.
     Blocks,
-    /// Our prediction: the same, asynchronous, with as much computation as possible meanwhile.
+    /// Our prediction: the same, asynchronous, with as much overlapped computation as possible.
     BlocksOverlap,
 }
 
@@ -123,7 +123,7 @@ impl Version {
         let (name, value) = match self.library() {
             // The costs of messages are charged at sends and receives.
             Library::Messages | Library::Arrays(Transport::Packed) => return platform.clone(),
-            // The message layer does not know of other threads.
+            // The message layer has no access to other threads.
             Library::Gathered => ("copy_threads", Some(1)),
             // Every command passes through a layer of software.
             Library::Scattered => ("software.descriptor", platform.value("software.mpi.block")),

@@ -110,7 +110,7 @@ fn is_unsound(error: &JobError) -> bool {
         .any(|part| text.contains(part))
 }
 
-/// No watch is needed in workloads that leave traces.
+/// Workloads that leave traces need no watch.
 #[test]
 fn lost_increments_and_inserts_are_found() {
     for lock in compared() {

@@ -1,4 +1,4 @@
-//! The hashtable on its own.
+//! The hashtable alone, without a workload.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use repro::workloads::hashtable::{Cells, Hashtable, TableError, VolumeSize};

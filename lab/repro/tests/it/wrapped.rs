@@ -61,8 +61,8 @@ pub(crate) struct Wrapping {
     pub(crate) kind: Option<Competitor>,
     /// Whether exclusive acquisitions only acquire the lock in shared mode.
     pub(crate) broken: bool,
-    /// Records the ranks that enter and leave. A rank inside stays a while, even without work, so
-    /// that others have the time to enter too.
+    /// Records the ranks that enter and leave. A rank inside stays for a while, even without work,
+    /// so that others also have time to enter.
     pub(crate) watch: Option<Watch>,
 }
 

@@ -1,4 +1,4 @@
-//! Memory outside the fabric that every rank maps, and on which bare forms of the cases work
+//! Memory outside the fabric that every rank maps, for the bare forms of the cases, which access it
 //! without any check.
 //!
 //! All `unsafe` of the harness is here. The mapping starts with *lines*, whose words are accessed
@@ -44,7 +44,7 @@ pub(super) struct Face {
 pub(super) enum How {
     /// By the C library.
     Memcpy = 0,
-    /// By the processor's string move; on processors other than x86-64, as [`How::Memcpy`].
+    /// With the processor's string move; on processors other than x86-64, like [`How::Memcpy`].
     Movsb = 1,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// Gives a memory file the length it needs.
+    /// Sets the length of a memory file.
     pub(super) fn size(file: &File) -> io::Result<()> {
         file.set_len(BYTES as u64)
     }
@@ -134,7 +134,7 @@ impl Bare {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(offset).cast()) }
     }
 
-    /// Returns the start of a window. Each copy method has windows of its own, so that none finds
+    /// Returns the start of a window. Each copy method has separate windows, so that none finds
     /// data in the cache that another has just used.
     fn window(&self, rank: usize, window: Window, how: How, len: usize) -> *mut u8 {
         assert!(rank < 2 && len <= WINDOW);
@@ -169,7 +169,7 @@ impl Bare {
         }
     }
 
-    /// Fills a face of the own field.
+    /// Fills a face of the rank's own field.
     pub(super) fn fill_face(&self, me: usize, offset: usize, face: Face, value: u8) {
         for block in 0..face.count {
             let start = self.block(me, offset + block * face.stride, face.len);
@@ -178,7 +178,7 @@ impl Bare {
         }
     }
 
-    /// Sums the words of a face of the own field.
+    /// Sums the words of a face of the rank's own field.
     pub(super) fn sum_face(&self, me: usize, offset: usize, face: Face) -> u64 {
         let block = |block: usize| {
             let start = self.block(me, offset + block * face.stride, face.len).cast::<u64>();
@@ -210,7 +210,7 @@ impl Bare {
         }
     }
 
-    /// Puts `len` bytes of the own window into `peer`'s target `n` times.
+    /// Puts `len` bytes of the rank's own window into `peer`'s target `n` times.
     pub(super) fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(peer, Window::Target, how, len), self.window(me, Window::Own, how, len));
         for _ in 0..n {
@@ -219,7 +219,8 @@ impl Bare {
         }
     }
 
-    /// Puts [`BLOCKS`] blocks of `len` bytes of the own window into `peer`'s target `n` times.
+    /// Puts [`BLOCKS`] blocks of `len` bytes of the rank's own window into `peer`'s target `n`
+    /// times.
     pub(super) fn put_blocks(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let all = BLOCKS * SPREAD * len;
         let (to, from) = (self.window(peer, Window::Target, how, all), self.window(me, Window::Own, how, all));
@@ -231,7 +232,7 @@ impl Bare {
         }
     }
 
-    /// As `put_blocks`, with a length known to the compiler, if it is that of a short block.
+    /// Like `put_blocks`, with a length known at compile time if it is that of a short block.
     pub(super) fn put_blocks_of_known_length(&self, me: usize, peer: usize, len: usize, n: u64) {
         const SHORT: usize = 16;
         if len != SHORT {
@@ -248,12 +249,12 @@ impl Bare {
         }
     }
 
-    /// Gets `len` bytes of `peer`'s target into the own window `n` times.
+    /// Gets `len` bytes of `peer`'s target into the rank's own window `n` times.
     pub(super) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; no rank writes a target, and no other rank
-            // touches the own window.
+            // touches the rank's own window.
             unsafe { copy(to, from, len, how) };
         }
     }
@@ -267,7 +268,7 @@ impl Bare {
         }
     }
 
-    /// Copies the own target out, after its writer's flag.
+    /// Copies this rank's target out, after its writer's flag.
     pub(super) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
@@ -282,7 +283,7 @@ impl Bare {
         unsafe { copy(to, from.as_ptr().cast(), len, how) };
     }
 
-    /// Copies one of two parts of the own target out, after its writer's flag.
+    /// Copies one of two parts of this rank's target out, after its writer's flag.
     pub(super) fn read_part(&self, me: usize, part: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         let from = self.window(me, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
@@ -290,8 +291,7 @@ impl Bare {
         unsafe { copy(into.as_mut_ptr().cast(), from, len, how) };
     }
 
-    /// Sums the first `words` of the own target that `how` copies to in place, after its writer's
-    /// flag.
+    /// Sums the first `words` of this rank's target for `how` in place, after its writer's flag.
     pub(super) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
         let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
         // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it
@@ -327,9 +327,9 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
 /// The number of bytes in a page.
 const PAGE: usize = 4096;
 
-/// Words that start at a page boundary. Where a copy's destination lies a few bytes after its
-/// source, modulo the page, string moves of some processors take five times as long; a limit must
-/// not depend on the address that the allocator happened to return.
+/// Words that start at a page boundary. If a copy's destination lies a few bytes after its source,
+/// modulo the page size, string moves of some processors take five times as long; a limit must not
+/// depend on the address that the allocator happened to return.
 #[derive(Debug)]
 pub(super) struct Buffer {
     memory: Vec<u64>,

@@ -1,7 +1,7 @@
-//! The hash table of `acp::Map` over bare memory: the limit set by its layout, its hash and its
+//! The hash table of `acp::Map` over bare memory: the limit imposed by its layout, its hash and its
 //! locks.
 //!
-//! Slots, elements, heaps and their marks are as `acp` has them, for keys and values of 8 bytes.
+//! Slots, elements, heaps and their marks are those of `acp`, for keys and values of 8 bytes.
 //! Values read from memory are not checked, and no rank dies.
 
 use super::bare::Bare;
@@ -20,24 +20,25 @@ const ELEMENT_BYTES: usize = 48;
 /// The number of polls of a lock before a rank yields its core.
 const LOOKS: u32 = 100;
 
-/// A table over up to four ranks, as one of them uses it. Addresses are offsets of cells.
+/// One rank's view of a table over up to four ranks. Addresses are offsets of cells.
 pub(super) struct BareTable<'a> {
     bare: &'a Bare,
-    /// The value of locks that this rank holds.
+    /// The value of a lock that this rank holds.
     holding: u64,
     /// The numbers of ranks and slots.
     at: TableRef,
 }
 
 impl<'a> BareTable<'a> {
-    /// Makes `me`'s part of a table as large as the one at `at`. No rank uses it before all have.
+    /// Initialises `me`'s part of the table at `at`. No rank may use the table before all have done
+    /// so.
     pub(super) fn new(bare: &'a Bare, me: usize, at: TableRef) -> Self {
         let table = BareTable { bare, holding: me as u64 + 1, at };
         table.clear(me);
         table
     }
 
-    /// Empties a rank's part, which no rank uses meanwhile.
+    /// Empties a rank's part, which no rank may use at the same time.
     pub(super) fn clear(&self, rank: usize) {
         let heap = self.heap(rank);
         for slot in (rank * PART_BYTES..heap).step_by(8) {

@@ -53,17 +53,17 @@ impl<'a> FutexQueue<'a> {
         FutexQueue { bare, me, parks: true }
     }
 
-    /// Returns a queue lock whose waiters spin, for as many cores as ranks.
+    /// Returns a queue lock whose waiters spin, for jobs with a core for every rank.
     pub(super) fn spinning(bare: &'a Bare, me: usize) -> Self {
         FutexQueue { bare, me, parks: false }
     }
 
-    /// Returns the word with 1 + the rank that came last, or 0.
+    /// Returns the word with 1 + the rank that arrived last, or 0.
     fn tail(&self) -> &'a AtomicU64 {
         self.bare.word(lines::PARKING_TAIL)
     }
 
-    /// Returns the word with 1 + the rank behind `rank`, or 0.
+    /// Returns the word with 1 + the rank after `rank`, or 0.
     fn next(&self, rank: usize) -> &'a AtomicU64 {
         self.bare.word(lines::PARKING_NODES + rank)
     }

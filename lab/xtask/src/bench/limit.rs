@@ -131,11 +131,11 @@ pub(super) struct Border<'a> {
     /// Faces that go from one rank's field to another's: to the peer, or to the rank itself; from
     /// this offset to that.
     pub(super) faces: &'a [(bool, usize, usize, Face)],
-    /// Whether the sent data is rewritten before, and the received data is read after.
+    /// Whether the sent data is rewritten before the exchange, and the received data read after it.
     pub(super) rewritten: bool,
 }
 
-/// Updates the border of the own field `n` times, by direct copies between flags as in
+/// Updates the border of the rank's own field `n` times, by direct copies between flags as in
 /// [`exchange`]. `turn` counts over all calls.
 pub(super) fn border(
     bare: &Bare,
@@ -175,9 +175,9 @@ pub(super) fn border(
     Ok(())
 }
 
-/// Updates the border of the own field `n` times, as one of 2 × 2 ranks that yield while they wait:
-/// two faces go to the rank beside this one, then two to the rank across. `turn` counts over all
-/// calls.
+/// Updates the border of the rank's own field `n` times, as one of 2 × 2 ranks that yield while
+/// they wait: two faces go to the neighbour in one dimension, then two to the neighbour in the
+/// other. `turn` counts over all calls.
 pub(super) fn border_of_four(
     bare: &Bare,
     me: usize,

@@ -1,12 +1,12 @@
 //! The use of each line of the bare memory.
 
-/// Not 0 once a rank gave up.
+/// Not 0 once a rank has given up.
 pub(super) const ABANDONED: usize = 0;
 /// 1 + number of the case that is being measured.
 pub(super) const PROGRESS: usize = 1;
 /// Meetings of ranks 0 and 1, a line each.
 pub(super) const MET: usize = 2;
-/// The turn that rank 1 is asleep for.
+/// The turn during which rank 1 is asleep.
 pub(super) const ASLEEP: usize = 4;
 /// The number of the last completed turn; 4-byte word.
 pub(super) const TURN: usize = 5;
@@ -22,7 +22,7 @@ pub(super) const DECISION: usize = 10;
 pub(super) const SWITCHED: usize = 16;
 /// Picoseconds, or acquisitions, of each of up to 16 ranks in the last sample.
 pub(super) const TOOK: usize = 32;
-/// The word that a shape of rank 0 works on.
+/// The word that a shape of rank 0 accesses.
 pub(super) const OWNED: usize = 48;
 /// A word that holds 0 between any two operations: queue node of the bare lock, word of the bare
 /// compare-and-swap.
@@ -39,8 +39,8 @@ pub(super) const FLAG: usize = 53;
 pub(super) const MACHINE_FLAG: usize = 55;
 /// One line for both ways.
 pub(super) const ONE_LINE_FLAG: usize = 57;
-/// There and back inside shapes that alternate between the ranks: of words, of buffers, of the
-/// machine's cases.
+/// Flags there and back inside shapes that alternate between the ranks: those of words, of buffers,
+/// and of the machine's cases.
 pub(super) const ALTERNATE: [usize; 3] = [58, 60, 62];
 /// Words that both ranks write in turn.
 pub(super) const DIRTY: usize = 64;
@@ -59,7 +59,7 @@ pub(super) const SLOTS: [usize; 2] = [176, 184];
 /// Words of the bare exchange: flags of ready ranks, and flags of delivered data; a line for each
 /// of two ranks.
 pub(super) const EXCHANGE: [usize; 2] = [200, 204];
-/// Words of the bare update of a field's border, as those of the bare exchange.
+/// Words of the bare update of a field's border, like those of the bare exchange.
 pub(super) const FIELD: [usize; 2] = [208, 212];
 /// The same for 2 × 2 ranks: a line for each of four ranks and each dimension.
 pub(super) const FOUR_FIELDS: [usize; 2] = [216, 224];
@@ -71,7 +71,7 @@ pub(super) const MESSAGE_FLAG: usize = 384;
 pub(super) const LONG_FLAG: usize = 386;
 /// The same for messages in parts.
 pub(super) const PARTS_FLAG: usize = 390;
-/// Flags there and back between postings.
+/// Flags there and back between posts.
 pub(super) const POSTED: [usize; 2] = [388, 389];
 /// Flags there and back, to compare with collectives; the number of arrivals at a bare barrier, and
 /// the number of completed barriers.

@@ -24,16 +24,16 @@ impl fmt::Display for Abandoned {
 
 impl std::error::Error for Abandoned {}
 
-/// The number of polls of a word between two checks whether to give up or yield.
+/// The number of polls of a word between two checks whether to give up or to yield.
 const LOOKS: u32 = 1000;
-/// The number of such checks before the first yield where every rank has a core: a millisecond or
-/// so. A yield may hand the core to an unrelated process, and the awaited event is a matter of
-/// microseconds.
+/// The number of such checks before the first yield if every rank has its own core: about a
+/// millisecond. A yield may hand the core to an unrelated process, and the awaited event is a
+/// matter of microseconds.
 const PATIENCE: u32 = 1000;
-/// Set where ranks share a core, so that they yield at once.
+/// Set if ranks share a core, so that they yield immediately.
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
 
-/// Declares that the rank of this process shares its core with the one it waits for.
+/// Declares that the rank of this process shares its core with the one for which it waits.
 pub(super) fn share_core() {
     SHARED_CORE.store(true, Relaxed);
 }
@@ -90,7 +90,7 @@ fn think(thoughts: &mut u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     if abandoned.load(Acquire) == 0 { Ok(()) } else { Err(Abandoned) }
 }
 
-/// One rank's place in the meetings.
+/// One rank's state in the meetings.
 #[derive(Debug)]
 pub(super) struct Meeting<'a> {
     bare: &'a Bare,

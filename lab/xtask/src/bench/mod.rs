@@ -166,7 +166,7 @@ fn command() -> String {
     words.join(" ")
 }
 
-/// Returns the cases that `only` names; all if it names none.
+/// Returns the cases selected by `only`; all if it is empty.
 fn chosen(only: &[String]) -> Result<Vec<&'static Case>, String> {
     let named = |pattern: &str, case: &Case| match pattern.strip_suffix('*') {
         Some(start) => case.name.starts_with(start),
@@ -178,7 +178,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Case>, String> {
     Ok(cases::all().filter(|case| only.is_empty() || only.iter().any(|pattern| named(pattern, case))).collect())
 }
 
-/// Returns the cores for ranks 0 and 1: those asked for, else the first that are allowed.
+/// Returns the cores for ranks 0 and 1: those requested, otherwise the first that are allowed.
 fn cores(asked: &[usize]) -> Result<Vec<usize>, Box<dyn Error>> {
     let allowed = placement::allowed_cores()?;
     match asked {

@@ -127,9 +127,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// The largest number of clients that have many locks by default: each has a side of every lock.
-/// Beyond it, locks that retry are left out by default, too: most of the simulated operations would
-/// be attempts that fail.
+/// The largest number of clients that have many locks by default: each of them creates its part of
+/// every lock. Beyond it, locks that retry are also left out by default: most of the simulated
+/// operations would be attempts that fail.
 const MANY: u32 = 4096;
 
 fn retries(lock: Competitor) -> bool {

@@ -9,7 +9,7 @@ use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};
 const SIBLING_NS: f64 = 40.0;
 /// The nanoseconds below which they are *near*.
 const NEAR_NS: f64 = 110.0;
-/// The number of round trips of the ping-pong that count, after some that don't.
+/// The number of round trips of the ping-pong that are timed, after some that are not.
 const ROUND_TRIPS: u64 = 100;
 const WARM_UP: u64 = 20;
 

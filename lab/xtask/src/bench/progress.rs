@@ -36,15 +36,15 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Prints a line where there is no bar.
+    /// Prints a line if there is no bar.
     pub(super) fn say(&self, line: &str) {
         if self.bar.is_none() {
             eprintln!("{line}");
         }
     }
 
-    /// Runs `job`, and meanwhile shows the current case: `at` converts the word that identifies it
-    /// to the number of earlier cases and its name.
+    /// Runs `job`, and shows the current case while it runs: `at` converts the word that identifies
+    /// the case to the number of earlier cases and its name.
     pub(super) fn watch<T>(
         &self,
         bare: &Bare,

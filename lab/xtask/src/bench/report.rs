@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) rows: Vec<Row>,
 }
 
-/// The machine that was measured. Fields are empty where the system does not report them.
+/// The machine that was measured. Fields are empty if the system does not report them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
@@ -65,7 +65,7 @@ pub(crate) fn load() -> String {
     text.split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the commit this was built from, as far as git knows.
+/// Returns the commit from which this was built, if git can determine it.
 pub(crate) fn commit() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;

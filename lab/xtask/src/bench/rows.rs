@@ -8,7 +8,7 @@ use super::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The fewest clean samples with which a class is reported.
+/// The minimum number of clean samples with which a class is reported.
 const FEWEST: usize = 7;
 
 /// A figure and its context.
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) name: String,
     /// A description of the measured operation.
     pub(super) what: String,
-    /// Bytes of a transfer; 0 where there is none.
+    /// Bytes of a transfer; 0 if there is none.
     pub(super) bytes: usize,
     /// The distance between the ranks' cores.
     pub(super) class: Class,
@@ -96,7 +96,7 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
         Some(Limit { form: form.name.clone(), figure })
     });
     let limit = limits.min_by(|a, b| a.figure.median_ns.total_cmp(&b.figure.median_ns));
-    // Unclean samples prove nothing, except where ranks share cores intentionally.
+    // Unclean samples prove nothing, unless ranks share cores intentionally.
     let judged = class != Class::Any || cases::ranks_of(case) != Ranks::Pair;
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
     Some(Row {

@@ -26,7 +26,7 @@ use std::time::Instant;
 pub(super) struct Sample {
     /// Nanoseconds per operation.
     pub(super) ns: f64,
-    /// Nanoseconds one way of the ping-pong right before it.
+    /// The one-way time of the ping-pong right before it, in nanoseconds.
     pub(super) ping_pong: f64,
     /// Whether no rank was switched out involuntarily.
     pub(super) clean: bool,
@@ -43,7 +43,7 @@ pub(super) struct Form {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) name: String,
-    /// Bytes of a transfer; 0 where there is none.
+    /// Bytes of a transfer; 0 if there is none.
     pub(super) bytes: usize,
     pub(super) forms: Vec<Form>,
 }
@@ -55,9 +55,9 @@ pub(super) struct Effort {
     pub(super) sample: Duration,
     /// The number of clean samples wanted.
     pub(super) clean: usize,
-    /// The most samples of a form.
+    /// The maximum number of samples of a form.
     pub(super) tries: usize,
-    /// The most time for a form.
+    /// The maximum time for a form.
     pub(super) time: Duration,
 }
 
@@ -81,7 +81,7 @@ impl Effort {
 pub(super) enum Takes {
     /// Rank 0; rank 1 sleeps outside the fabric.
     Origin,
-    /// Both; the slower one's time counts.
+    /// Both; the time reported is that of the slower one.
     Both,
 }
 
@@ -113,8 +113,7 @@ pub(super) fn form<'a>(name: &'static str, shape: impl AsyncFnMut(u64) -> Progra
     (name, Box::new(shape))
 }
 
-/// A form that repeats one operation: `repeat!("put", i => …)` is the loop around it, and nothing
-/// else.
+/// A form that repeats one operation: `repeat!("put", i => …)` is just the loop around it.
 macro_rules! repeat {
     ($name:literal, $i:pat => $body:expr) => {
         $crate::bench::sampling::form($name, async |times| {
@@ -234,7 +233,7 @@ impl<'a> Sampler<'a> {
             return Ok(Duration::ZERO);
         }
         // The forms of a case use different memory and evict each other's from the caches; this
-        // brings it back.
+        // brings the form's own memory back.
         let warm_up = (times / 8).max(1);
         match takes {
             Takes::Origin => {

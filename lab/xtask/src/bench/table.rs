@@ -95,7 +95,7 @@ pub(super) fn size(bytes: usize) -> String {
     }
 }
 
-/// Formats nanoseconds in three digits or so.
+/// Formats nanoseconds with about three digits.
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 10.0 => format!("{ns:.2} ns"),

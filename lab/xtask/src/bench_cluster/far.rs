@@ -1,4 +1,4 @@
-//! Operations between two nodes, beside bare calls of libfabric on the same provider.
+//! Operations between two nodes, compared with bare calls of libfabric on the same provider.
 
 use super::{
     Found, PROVIDERS,

@@ -1,5 +1,5 @@
-//! Operations between two ranks of one node: in a job that has another node, beside one on shared memory alone. Both
-//! run at the same time, and measure in turns.
+//! Operations between two ranks of one node: in a job that has another node, compared with a job on
+//! shared memory alone. Both run at the same time, and measure in turns.
 
 use super::{
     Found, PROVIDERS,
@@ -16,7 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Ranks of a job: two that are measured, and one that waits, in the job on two nodes on the other one.
+/// Ranks of a job: two that are measured, and one that waits; in the job on two nodes, it is on the
+/// other node.
 const RANKS: usize = 3;
 /// The time that ranks may take to start.
 const STARTING: Duration = Duration::from_secs(60);

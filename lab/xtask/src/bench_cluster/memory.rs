@@ -1,5 +1,5 @@
-//! Memory for each peer with which a rank has worked, its own and not libfabric's: the memory that Rust code has
-//! allocated at that moment, and the rank's share in its node's control block.
+//! Memory per peer with which a rank has communicated, excluding libfabric's: the memory that Rust
+//! code has allocated at that time, and the rank's share of its node's control block.
 
 use super::{
     Found, PROVIDERS,

@@ -1,8 +1,8 @@
-//! `cargo xtask bench-cluster`: the cost of a job on several nodes, beside a reference measured in the same run, and
-//! whether it meets its goal. All nodes are this machine.
+//! `cargo xtask bench-cluster`: the cost of a job on several nodes, compared with a reference
+//! measured in the same run, and whether it meets its goal. All nodes are this machine.
 //!
-//! The measured code is in two programs: the example `bare` of `fabric-ofi` (operations between nodes, beside bare
-//! calls of libfabric) and `in_cluster` (everything else).
+//! The measured code is in two programs: the example `bare` of `fabric-ofi` (operations between
+//! nodes, compared with bare calls of libfabric) and `in_cluster` (everything else).
 
 mod far;
 mod here;
@@ -49,7 +49,7 @@ pub(crate) enum Part {
     Here,
     /// Atomics at a rank that sleeps.
     Asleep,
-    /// CPU of a rank that waits.
+    /// CPU time of a rank that waits.
     Idle,
     /// From the launch to the first barrier.
     Start,

@@ -93,7 +93,7 @@ pub(super) fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the figure below which a tenth of them is: others use the machine, too.
+/// Returns the 10th percentile, because other processes also use the machine.
 pub(super) fn tenth(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 10).copied()

@@ -1,4 +1,4 @@
-//! From the launch of a job until its first barrier completes, beside Open MPI's.
+//! The time from the launch of a job until its first barrier completes, compared with Open MPI's.
 
 use super::{
     Found, PROVIDERS,

@@ -1,5 +1,5 @@
 //! `cargo xtask explore`: the locks, persistent exchanges without queues, and global addresses,
-//! under every delivery order, correct and with each of their steps done wrong.
+//! under every delivery order, correct and with each of their steps mutated.
 //!
 //! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
 //! `docs/evidence/verification.md` lists the proven properties.

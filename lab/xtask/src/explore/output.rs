@@ -1,4 +1,4 @@
-//! Where the rows of a search go: a terminal, JSON, a page.
+//! Output of the rows of a search: to a terminal, as JSON, to a page.
 
 use crate::page;
 use clap::Args;
@@ -23,8 +23,8 @@ impl Output {
     /// Lists the names of the searches, if only the list is requested, and returns whether it is.
     ///
     /// # Errors
-    /// If there are no names: no `what` has such a name. If the page has no `part` to rewrite, which
-    /// is better known before a long search.
+    /// If there are no names: no `what` has such a name. If the page has no `part` to rewrite,
+    /// which is better detected before a long search.
     pub(crate) fn lists(&self, what: &str, names: &[&str], part: &str) -> Result<bool, Box<dyn Error>> {
         if names.is_empty() {
             return Err(format!("no {what} has such a name; --list shows them").into());
@@ -38,12 +38,12 @@ impl Output {
         Ok(self.list)
     }
 
-    /// Returns whether nothing but JSON is wanted on standard output.
+    /// Returns whether only JSON is requested on standard output.
     pub(crate) fn is_json(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
-    /// Writes `rows`, which `table` formats; `part` names the page's part.
+    /// Writes `rows`, which `table` formats; `part` is the name of the page's part.
     pub(crate) fn write(
         &self,
         part: &str,

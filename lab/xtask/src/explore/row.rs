@@ -9,12 +9,12 @@ use std::time::Duration;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// Whether a step of the lock is done wrong, so that a violation is expected.
+    /// Whether a step of the lock is mutated, so that a violation is expected.
     pub(super) mutation: bool,
     pub(super) states: u64,
     pub(super) transitions: u64,
     pub(super) longest_path: usize,
-    /// Atomics that read their word at one moment and wrote it at a later one.
+    /// The number of atomics that read their word at one time and wrote it at a later one.
     pub(super) parted: u64,
     /// The number of states of single ranks, and of runs of their programs to compute them; or of
     /// random runs.
@@ -23,7 +23,7 @@ pub(super) struct Row {
     /// Continuations after declared ends of steps that were compared.
     pub(super) compared: u64,
     pub(super) seconds: f64,
-    /// `exhausted`, `stopped`, `violated`, or `sampled`: nothing was wrong in `runs` random runs.
+    /// `exhausted`, `stopped`, `violated`, or `sampled`: no violation in `runs` random runs.
     pub(super) verdict: &'static str,
     /// The bound that stopped the exploration.
     pub(super) stopped_at: Option<u64>,
@@ -33,8 +33,8 @@ pub(super) struct Row {
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// Whether a mutation was caught; for all other cases, whether nothing is wrong and at least
-    /// the recorded extent was exhausted.
+    /// Whether a mutation was caught; for all other cases, whether there is no violation and at
+    /// least the recorded number of states was exhausted.
     pub(super) as_expected: bool,
 }
 
@@ -137,7 +137,7 @@ pub(super) fn filled(rows: &[Row]) -> Table {
     table
 }
 
-/// Returns the number of rows that are as expected, in words.
+/// Returns a sentence with the number of rows that are as expected.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
     let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();

@@ -98,7 +98,7 @@ impl<'a> Job<'a> {
 
 impl Drop for Job<'_> {
     fn drop(&mut self) {
-        // By SIGTERM first, which ends ranks, too.
+        // By SIGTERM first, which also ends the ranks.
         let _ = kill_process(Pid::from_child(&self.launcher), Signal::TERM);
         let until = Instant::now() + Duration::from_secs(3);
         while matches!(self.launcher.try_wait(), Ok(None)) && Instant::now() < until {

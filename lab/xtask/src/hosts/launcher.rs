@@ -13,8 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The launcher's host is disconnected for good: the ranks of the others elect a coordinator among themselves, receive
-/// the loss, and continue, though their output has no reader. Those of the host end by themselves.
+/// The launcher's host is disconnected for good: the ranks of the others elect a coordinator among
+/// themselves, are notified of the loss, and continue, although their output has no reader. Those
+/// of the host end by themselves.
 pub(super) fn cut(bed: &Bed) -> Outcome {
     let log = tempfile::Builder::new().prefix("log-").tempdir_in(bed.network.directory())?;
     let (victims, path) = (SLOTS.to_string(), log.path().display().to_string());
@@ -44,7 +45,7 @@ fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun
     if told_after > 3 * bed.lease {
         return Err(format!("the loss was told after {told_after:?}, more than 3 leases").into());
     }
-    // The agents are not processes of a rank, and must not stay either.
+    // The agents do not belong to a rank, and must not remain either.
     job.wait(LONG, "the end of the agents", |_| (!bed.network.runs(&bed.programs.join("loss_delay"))).then_some(()))?;
     let note = format!(
         "{survivors} ranks went on; those of the launcher's host ended by themselves within {:.1} s",

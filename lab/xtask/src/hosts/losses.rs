@@ -13,7 +13,7 @@ pub(super) const RANKS: usize = HOSTS * SLOTS;
 /// A guard, not a measure.
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
-/// The last rank is killed: the others receive the loss, and continue.
+/// The last rank is killed: the others are notified of the loss, and continue.
 pub(super) fn killed(bed: &Bed) -> Outcome {
     let mut job = Job::start(bed, SLOTS, "loss_delay", &["--victims", "1"])?;
     let processes = processes(&mut job)?;
@@ -40,7 +40,7 @@ pub(super) fn cut_shortly(bed: &Bed) -> Outcome {
             format!("after {pause:?} without network rank {} was told of a loss: {}", first.0, job.text()).into()
         );
     }
-    // A loss is reported now that there is one.
+    // Check that a real loss is still reported.
     let at = now();
     kill_process(processes[RANKS - 1], Signal::KILL)?;
     all_told(&mut job, RANKS - 1, at, bed)?;
@@ -49,8 +49,8 @@ pub(super) fn cut_shortly(bed: &Bed) -> Outcome {
     Ok(Good { told_after: None, note: format!("{pause:?} without network: nobody is lost") })
 }
 
-/// A host is disconnected for good: the others receive the loss and continue; its own ranks end by themselves. Then it
-/// is reconnected.
+/// A host is disconnected for good: the others are notified of the loss and continue; its own ranks
+/// end by themselves. Then it is reconnected.
 pub(super) fn cut(bed: &Bed) -> Outcome {
     let victims = SLOTS.to_string();
     let mut job = Job::start(bed, SLOTS, "loss_delay", &["--victims", &victims])?;
@@ -84,7 +84,7 @@ pub(super) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Waits until all ranks have printed their processes, and returns these, by ranks.
+/// Waits until all ranks have printed their process IDs, and returns these by rank.
 pub(super) fn processes(job: &mut Job<'_>) -> Result<Vec<Pid>, Box<dyn Error>> {
     let mut told = job.wait(LONG, "a process of every rank", |job| {
         Some(job.told("is process ")).filter(|told| told.len() == RANKS)
@@ -93,7 +93,8 @@ pub(super) fn processes(job: &mut Job<'_>) -> Result<Vec<Pid>, Box<dyn Error>> {
     told.iter().map(|(_, number)| Pid::from_raw(number.parse()?).ok_or_else(|| "no process is 0".into())).collect()
 }
 
-/// Waits until all `survivors` have received the loss; returns the time from `at` to the last.
+/// Waits until all `survivors` have been notified of the loss; returns the time from `at` to the
+/// last notification.
 fn all_told(job: &mut Job<'_>, survivors: usize, at: Duration, bed: &Bed) -> Result<Duration, Box<dyn Error>> {
     let told = job.wait(10 * bed.lease + LONG, "a loss", |job| {
         Some(job.told("was told at ")).filter(|told| told.len() == survivors)

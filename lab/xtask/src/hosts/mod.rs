@@ -56,7 +56,7 @@ struct Row {
     run: String,
     ranks: usize,
     seconds: f64,
-    /// Milliseconds until the last survivor received a loss.
+    /// Milliseconds until the last survivor was notified of a loss.
     told_after_ms: Option<f64>,
     /// The reason for a failure.
     problem: Option<String>,

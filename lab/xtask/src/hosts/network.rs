@@ -1,5 +1,5 @@
-//! Hosts on one machine: network namespaces, joined by a bridge in one of its own, with an sshd in
-//! each that knows one key. Nothing in the machine's own namespace changes.
+//! Hosts on one machine: network namespaces, joined by a bridge in a separate one, with an sshd in
+//! each that accepts one key. Nothing in the machine's own namespace changes.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Namespaces `N.0`, `N.1`, …, where N has this process's number; removed when it is dropped.
+/// Namespaces `N.0`, `N.1`, …, where N contains this process's ID; removed when it is dropped.
 pub(super) struct Network {
     hosts: usize,
     directory: TempDir,
@@ -147,7 +147,7 @@ impl Network {
             host + 1
         );
         fs::write(self.directory().join(format!("sshd.{host}.conf")), config)?;
-        // sshd wants to be called by its whole path. Its host has a name of its own.
+        // sshd must be called by its absolute path. Its host has its own name.
         run(&format!(
             "PATH=$PATH:/usr/sbin:/sbin; ip netns exec {name} unshare --uts sh -c 'hostname {}; exec \"$0\" -f \
              {directory}/sshd.{host}.conf -E {directory}/sshd.{host}.log' \"$(command -v sshd)\"",
@@ -167,8 +167,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Processes that still run in a namespace would keep it: sshd, its sessions, and ranks if
-        // there are any.
+        // Processes that still run in a namespace would keep it alive: sshd, its sessions, and
+        // ranks if there are any.
         for name in (0..self.hosts).map(|host| self.namespace(host)).chain([self.bridge()]) {
             let _ = run(&format!(
                 "ip netns pids {name} 2>/dev/null | while read -r number; do kill -9 \"$number\"; done; \

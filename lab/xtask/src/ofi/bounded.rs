@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time that a command may take to end after it was asked to.
+/// The time that a command may take to end after it was requested to.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The end of a command.
@@ -41,7 +41,7 @@ pub(crate) fn run_within(
 ) -> Result<Ended, Box<dyn Error>> {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let mark = leftover::mark(RUNS.fetch_add(1, Relaxed));
-    // Files and not pipes: a remaining process would keep those open.
+    // Files instead of pipes: a remaining process would keep pipes open.
     let [out, err] = ["out", "err"].map(|name| folder.join(name));
     command.env(leftover::VARIABLE, &mark).current_dir(folder).process_group(0);
     command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
@@ -61,8 +61,8 @@ pub(crate) fn run_within(
     Ok(Ended { status, out: read(&out)?, err: read(&err)?, took, left: if status.is_some() { left } else { 0 } })
 }
 
-/// Ends a command that leads its process group: by asking, which lets a launcher end its ranks, then
-/// by force.
+/// Ends a command that leads its process group: first by SIGTERM, which lets a launcher end its
+/// ranks, then by SIGKILL.
 pub(crate) fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_child(child);
     // The group may have no processes left.

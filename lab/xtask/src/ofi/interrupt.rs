@@ -1,4 +1,5 @@
-//! Handling of the user's Ctrl-C: the command ends by itself, and leaves nothing behind.
+//! Handling of the user's Ctrl-C: the command ends by itself, without leaving processes or files
+//! behind.
 
 use signal_hook::{consts::TERM_SIGNALS, flag};
 use std::{
@@ -14,7 +15,7 @@ use std::{
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Takes the signals that ask a process to end; the second one ends it at once.
+    /// Handles the signals that ask a process to end; the second one ends it immediately.
     pub(crate) fn listen() -> io::Result<Self> {
         let told = Arc::new(AtomicBool::new(false));
         for signal in TERM_SIGNALS {

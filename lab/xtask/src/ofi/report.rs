@@ -79,7 +79,7 @@ pub(crate) fn markdown(runs: &[Run]) -> String {
     text + &reasons(runs)
 }
 
-/// Adds the runs of `key` as a row, where there are any.
+/// Adds the runs of `key` as a row, if there are any.
 fn add_row(table: &mut Table, head: &[&str], runs: &[&Run]) {
     if runs.is_empty() {
         return;

@@ -1,7 +1,7 @@
 //! A Slurm of our own: munged, slurmctld and one slurmd, with all their files in one folder.
 //!
-//! The one node is called `localhost`, a name that every machine knows: without PMI ranks reach the
-//! coordinator by it.
+//! The only node is called `localhost`, a name that every machine can resolve: without PMI, ranks
+//! reach the coordinator by it.
 
 use super::{bounded::end, launcher::installed};
 use std::{
@@ -66,7 +66,8 @@ impl Slurm {
         fs::write(&self.configuration, configuration(folder, &socket)?)?;
         fs::write(folder.join("cgroup.conf"), format!("CgroupPlugin={}\n", cgroup_plugin()))?;
         let file = |option: &str, name: &str| format!("--{option}={}", folder.join(name).display());
-        // `--force`: it warns of folders above its files that others may write, such as that of all temporary files.
+        // `--force`: munged rejects parent folders that others may write, such as that of temporary
+        // files.
         let munged = [
             file("key-file", "munge.key"),
             file("socket", "munge.socket"),
@@ -86,7 +87,7 @@ impl Slurm {
         self.daemon("slurmd", &[&configured[..], &["-N".to_owned(), "localhost".to_owned()]].concat(), folder)
     }
 
-    /// Starts a daemon that stays a child of this process, in a process group of its own.
+    /// Starts a daemon that remains a child of this process, in a separate process group.
     fn daemon(&mut self, name: &str, words: &[String], folder: &Path) -> io::Result<()> {
         let said = File::create(folder.join(format!("{name}.said")))?;
         let mut command = in_system_folders(name);
@@ -115,7 +116,7 @@ impl Slurm {
     /// Returns the beginning of a command that starts ranks with this kind of `--mpi`.
     ///
     /// # Errors
-    /// That this Slurm has none such.
+    /// If this Slurm does not support this kind.
     pub(crate) fn srun(&self, mpi: &str) -> Result<Command, String> {
         if !self.kinds.split_whitespace().any(|kind| kind.trim_end_matches(',') == mpi) {
             return Err(format!("this Slurm has no --mpi={mpi}"));
@@ -128,7 +129,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // Steps first: they are not children of the daemons.
+        // Job steps first: they are not children of the daemons.
         let mut cancel = Command::new("scancel");
         cancel.args(["--quiet", "--state=RUNNING", "--partition=all"]).env("SLURM_CONF", &self.configuration);
         let _ = cancel.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -146,8 +147,8 @@ fn in_system_folders(name: &str) -> Command {
     command
 }
 
-/// Returns the plugin for control groups to name: no groups are made here, but versions before
-/// 23.02 require one all the same.
+/// Returns the plugin for control groups: no groups are created here, but versions before 23.02
+/// require one anyway.
 fn cgroup_plugin() -> &'static str {
     let told = in_system_folders("slurmd").arg("-V").output().map(|told| told.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&told).into_owned();

@@ -1,4 +1,4 @@
-//! Control groups, version 1 or 2, below the own one: they bound the resources of a case.
+//! Control groups, version 1 or 2, below this process's own: they bound the resources of a case.
 
 use std::{
     fs,
@@ -13,11 +13,11 @@ use std::{
 pub(super) struct Groups(Vec<PathBuf>);
 
 impl Groups {
-    /// Makes groups that limit the memory of their processes together to `bytes`, and their number
+    /// Creates groups that limit the total memory of their processes to `bytes`, and their number
     /// to `processes`.
     ///
     /// # Errors
-    /// The reason why that can't be done here.
+    /// The reason why that is not possible here.
     pub(super) fn new(bytes: u64, processes: u64) -> Result<Self, String> {
         let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| format!("/proc/self/cgroup: {error}"))?;
         let mut groups = Groups(Vec::new());
@@ -61,7 +61,7 @@ impl Drop for Groups {
     }
 }
 
-/// Returns the directory of the own group of a controller of version 1.
+/// Returns the directory of this process's group for a controller of version 1.
 fn first_version(own: &str, controller: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| {
         let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else { return None };
@@ -71,7 +71,7 @@ fn first_version(own: &str, controller: &str) -> Option<PathBuf> {
     group.is_dir().then_some(group)
 }
 
-/// Returns the directory of the own group of version 2.
+/// Returns the directory of this process's group of version 2.
 fn second_version(own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let group = Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/'));

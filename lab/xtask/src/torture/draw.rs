@@ -1,4 +1,4 @@
-//! Random numbers that depend on the seed, the campaign and the case only, so that a case can be
+//! Random numbers that depend only on the seed, the campaign and the case, so that a case can be
 //! replayed alone.
 
 /// A sequence of numbers (splitmix64).

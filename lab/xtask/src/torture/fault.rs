@@ -12,7 +12,8 @@ pub(super) enum Fault {
     Leak(String),
     /// The exit code is not the documented one.
     Code(String),
-    /// A message that does not name the rank, signal, option or resource, or a panic's.
+    /// A message that does not name the rank, signal, option or resource, or that comes from a
+    /// panic.
     Nameless(String),
     /// A survivor had a wrong result, or an error other than the loss.
     Wrong(String),
@@ -37,7 +38,7 @@ pub(super) struct Outcome {
     pub(super) what: String,
     /// The reason why it was skipped.
     pub(super) skipped: Option<String>,
-    /// The number of survivors with the result or the error that they must have.
+    /// The number of survivors with the expected result or error.
     pub(super) survivors: usize,
     /// Milliseconds from the fault to the end of the job.
     pub(super) took_ms: Option<u64>,

@@ -15,11 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time for which a job runs unless something ends it. Kills come before.
+/// The time for which a job runs unless it is ended earlier. Kills come before that.
 const TIME_MS: &str = "1500";
-/// The latest kill after the start of the launcher, in microseconds.
+/// The latest time of a kill after the start of the launcher, in microseconds.
 const EARLY: usize = 150_000;
-/// The latest kill after all ranks have begun, in microseconds.
+/// The latest time of a kill after all ranks have begun, in microseconds.
 const LATE: usize = 400_000;
 /// The time that ranks may take to begin.
 const BEGIN: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ pub(super) fn case(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>>
     Ok(judged(Outcome::of(what), system, victim, killed, ended, at.elapsed()))
 }
 
-/// Kills the victim, if it is there.
+/// Kills the victim, if it exists.
 fn strike(run: &mut Run, victim: Victim) -> bool {
     if run.has_ended() {
         return false;
@@ -96,11 +96,11 @@ fn strike(run: &mut Run, victim: Victim) -> bool {
     process.is_some_and(|process: Pid| kill_process(process, Signal::KILL).is_ok())
 }
 
-/// The phrases for a rank that is gone: it was lost, or it failed because of the victim and has
-/// given back its memory before its own loss is known.
+/// The phrases for a rank that no longer exists: it was lost, or it failed because of the victim
+/// and has released its memory before its own loss is known.
 const GONE: [&str; 4] = [" was lost", " was deregistered", " has no such region", " has left a collective"];
 
-/// Returns the ranks that a message reports as gone.
+/// Returns the ranks that a message reports as lost or ended.
 fn gone_in(message: &str) -> BTreeSet<u32> {
     let before = |mark| message.match_indices(mark).map(|(at, _)| &message[..at]).collect::<Vec<_>>();
     // Members of the torture's communicator have the numbers of their ranks.
@@ -125,7 +125,7 @@ fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ende
     let expected: &[i32] = match victim {
         _ if !killed => &[0],
         Victim::Launcher => &[137],
-        // It may have ended before.
+        // It may have ended before the kill.
         Victim::Rank(rank) if victim_ended(rank) => &[137, 0],
         Victim::Rank(_) => &[137],
         Victim::Agent if all_well => &[0, 1, 137],
@@ -176,7 +176,7 @@ fn judged(mut outcome: Outcome, system: &str, victim: Victim, killed: bool, ende
     outcome
 }
 
-/// Returns whether a text says of a rank that it was killed by SIGKILL.
+/// Returns whether a text states that a rank was killed by SIGKILL.
 fn names(text: &str, rank: u32) -> bool {
     let of_rank = |line: &&str| line.contains(&format!("rank {rank}:"));
     text.lines().filter(of_rank).any(|line| line.contains("SIGKILL"))
@@ -204,7 +204,7 @@ fn named(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     processes.sort_by_key(|process| process.as_raw_nonzero());
     let killed = processes.get(victim as usize).is_some_and(|process| kill_process(*process, Signal::KILL).is_ok());
     let at = Instant::now();
-    // More than its timeout for a lock.
+    // Longer than its time-out for a lock.
     let ended = run.end(NAMED, Duration::from_secs(30), Duration::from_secs(5))?;
     outcome.took_ms = Some(at.elapsed().as_millis() as u64);
     outcome.faults = ended.faults;

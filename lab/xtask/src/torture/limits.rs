@@ -1,4 +1,4 @@
-//! A hidden subcommand that takes limits upon itself and then executes a command.
+//! A hidden subcommand that applies limits to its own process and then executes a command.
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, setrlimit};

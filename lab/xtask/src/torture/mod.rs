@@ -154,7 +154,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns the numbers of the cases to try: spread over all of them if they are fewer.
+/// Returns the numbers of the cases to try, spread evenly over all of them if only some are
+/// requested.
 fn chosen(campaign: Campaign, options: &Options) -> Vec<usize> {
     if let Some(case) = options.case {
         return vec![case];

@@ -69,7 +69,7 @@ const SWEEPS: [Sweep; 6] = [
     Sweep {
         scarce: Scarce::Disk,
         steps: &[4, 8, 16, 64, 256, 1024, 4096],
-        // The program itself is a lock by name then; `onesided run` writes a trace.
+        // The program uses a lock by name in this case; `onesided run` writes a trace.
         ways: &[Way::Shm, Way::Run],
         names: &["space", "enospc", "disk", "full"],
     },
@@ -85,9 +85,9 @@ const SWEEPS: [Sweep; 6] = [
 const BOUND: Duration = Duration::from_secs(40);
 /// Ranks of each job.
 const RANKS: u32 = 4;
-/// A user without rights, and without processes.
+/// An unprivileged user without processes.
 const USER: &str = "61184";
-/// Processes of a job in a control group. A guard.
+/// Processes of a job in a control group, as a safeguard.
 const MOST: u64 = 200;
 
 pub(super) fn all() -> usize {
@@ -181,7 +181,7 @@ fn could_not_begin(err: &str) -> bool {
         .any(|mark| err.contains(mark))
 }
 
-/// Returns the job as that of a user without rights, or the reason why that can't be.
+/// Returns the job as run by an unprivileged user, or the reason why that is not possible.
 fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String>, Box<dyn Error>> {
     if !geteuid().is_root() {
         return Ok(Err("the limit of processes is tried as root, by another user".to_owned()));

@@ -1,4 +1,4 @@
-//! A command that runs in a directory of its own, and everything that it leaves behind.
+//! A command that runs in its own directory, and everything that it leaves behind.
 
 use super::fault::Fault;
 use crate::leftover::{self, Process};
@@ -55,7 +55,7 @@ const RUNTIME: &str = "runtime";
 /// Makes the directories of a case.
 pub(super) fn place() -> Result<TempDir, Box<dyn Error>> {
     let place = tempfile::Builder::new().prefix("torture-").tempdir()?;
-    // Another user may have to use it.
+    // The case may run as another user.
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755))?;
     for (name, mode) in [(REPORTS, 0o777), (TEMPORARY, 0o1777), (RUNTIME, 0o700)] {
         fs::create_dir(place.path().join(name))?;
@@ -75,7 +75,7 @@ fn mark() -> String {
 }
 
 impl Run {
-    /// Starts `command` in a place of its own, with its output in files, so that a process that is
+    /// Starts `command` in its own directory, with its output in files, so that a process that is
     /// left over keeps no pipe open.
     pub(super) fn start(mut command: Command, place: TempDir) -> Result<Self, Box<dyn Error>> {
         let mark = mark();
@@ -104,8 +104,8 @@ impl Run {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Waits until this number of ranks have begun; returns whether they have, before the job
-    /// ended.
+    /// Waits until this number of ranks have begun; returns whether they have, before the end of
+    /// the job.
     pub(super) fn wait_begun(&mut self, ranks: u32, within: Duration) -> bool {
         let until = Instant::now() + within;
         loop {

@@ -91,7 +91,7 @@ pub(super) fn case(bed: &Bed, number: usize, mut draw: Draw) -> Result<Outcome, 
     let is_named = match victim {
         _ if stops || !struck => true,
         Some(rank) => ended.err.lines().any(|line| line.contains(&format!("rank {rank}:")) && line.contains(name)),
-        // Before its handlers are there, a signal ends it as it ends any process.
+        // Before its handlers are installed, a signal ends it like any process.
         None => is_early || ended.err.contains("SIG"),
     };
     if !is_named {
@@ -121,7 +121,7 @@ fn is_ignored(signal: Signal) -> bool {
 fn closed(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> {
     let (what, line, codes) = CLOSED[number];
     let mut command = Command::new("sh");
-    // The reader ends at once; the status of the writer is written to a file.
+    // The reader ends immediately; the status of the writer is written to a file.
     let line = format!("{{ sleep 0.1; {line} 2>&1; echo $? >code; }} | true; cat code >&2");
     command.args(["-c", &line]).args([&bed.onesided, &bed.program]);
     let ended = Run::start(command, place()?)?.end(0, Duration::from_secs(15), Duration::from_secs(5))?;

@@ -1,5 +1,4 @@
-//! `cargo xtask twin`: the explicit-state models of the locks with queues, searched to the last
-//! state.
+//! `cargo xtask twin`: the explicit-state models of the locks with queues, searched exhaustively.
 //!
 //! `docs/evidence/verification.md` describes the models, and how the locks' tests check them
 //! against the code.

@@ -1,4 +1,5 @@
-//! `bench --quick` yields its rows on any machine, however loaded. No figure is judged here.
+//! `bench --quick` produces its rows on any machine, regardless of its load. No figure is judged
+//! here.
 
 use super::{json, text};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// All runs bind their ranks to the same two cores, so only one at a time.
+/// All runs bind their ranks to the same two cores, so only one may run at a time.
 static CORES: Mutex<()> = Mutex::new(());
 
 fn xtask(args: &[&str]) -> Output {

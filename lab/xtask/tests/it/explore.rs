@@ -1,4 +1,4 @@
-//! `explore` finds nothing in the lock, finds a mutation, and reports both.
+//! `explore` finds no violation in the lock, detects a mutation, and reports both.
 
 use super::{json, text, xtask};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 pub(super) const CUT: i32 = 1;
 
 impl Job {
-    /// Returns the reason of an abort if the hosts that this coordinator no longer reaches are the
+    /// Returns the reason for an abort if the hosts that this coordinator no longer reaches are the
     /// larger side of a partitioned job: its own side must not continue then. Of two equal sides,
     /// the one with rank 0's host is the larger.
     ///

@@ -131,7 +131,7 @@ fn a_region_stays_while_its_bytes_are_moved() {
         here.post(Posting::new(Command::put(there.queue.id(), here.at, there.at, LEN as u32)).remote(round));
         let Desk { queue, region, fabric, .. } = here;
         drop(region);
-        // It may have the same address.
+        // The new region may have the same address.
         let next = fabric.alloc(LEN + 64).unwrap();
         fabric.write(&next.span::<u8>(&fabric, 0, LEN).unwrap(), &[0xee; LEN]).unwrap();
         assert_eq!(there.notice().edata, round);
@@ -201,7 +201,7 @@ fn commands_for_a_lost_rank_end() {
         assert_eq!(here.notice().status, Err(QueueError::PeerLost(to)));
         assert_eq!(block_on(here.queue.next_completion(Deps::Ranks(&[]))).unwrap().status, Ok(()));
     }
-    // Later commands fail, too.
+    // Later commands fail as well.
     here.post(Posting::new(Command::put(to, here.at, there.at, 8)).local(2));
     assert_eq!(here.notice().status, Err(QueueError::PeerLost(to)));
     ranks.kill(1);

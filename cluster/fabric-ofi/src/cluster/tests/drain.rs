@@ -72,7 +72,7 @@ fn a_second_loss_begins_another_drain() {
     let _id = ranks.under_way(0, (2, &region), None);
     ranks.members[0].drain(1, &[Rank::new(1)]);
     assert!(ranks.told[0].all().is_empty());
-    // The operations with rank 2 will not complete any more.
+    // The operations with rank 2 will never complete.
     ranks.members[0].drain(2, &[Rank::new(1), Rank::new(2)]);
     assert_eq!(ranks.told[0].all(), [2]);
     ranks.members[0].reopen().unwrap();

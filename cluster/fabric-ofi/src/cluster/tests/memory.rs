@@ -80,7 +80,7 @@ fn own_memory_that_another_thread_has_just_dropped_is_no_source() {
     assert_eq!(put(), Ok(true));
     assert!(ranks.members[0].settle(LONG));
     let stale = Err(FabricError::StaleRegion { rank: Rank::new(0), region: key });
-    // While it is being dropped, and after that.
+    // Both while the region is being dropped and afterwards.
     ranks.with(0, |state| _ = state.core.directory.close(key));
     assert_eq!(put(), stale);
     drop(own);
@@ -156,7 +156,7 @@ impl Drop for Looks {
 fn wakers_are_called_and_dropped_without_the_lock() {
     let ranks = Ranks::new(2);
     let (member, locked) = (ranks.members[0].clone(), Arc::new(AtomicBool::new(false)));
-    // No other thread holds the lock then.
+    // Suspends the progress thread, so no other thread takes the lock.
     let kept = member.net.keep_attended();
     let region = ranks.region(1, 64);
     let waker = || Waker::from(Arc::new(Looks(member.clone(), locked.clone())));

@@ -53,7 +53,7 @@ impl Told {
     }
 }
 
-/// Ranks, each on a node of its own.
+/// Ranks on different nodes.
 struct Ranks {
     members: Vec<Arc<Member>>,
     told: Vec<Told>,
@@ -113,7 +113,7 @@ impl Ranks {
         region
     }
 
-    /// Ends the waits of a rank that the others consider lost: no rank will answer it.
+    /// Ends the waits of a rank that the others consider lost, because no rank will answer it.
     fn kill(&self, rank: usize) {
         self.members[rank].aborted(Rank::new(rank as u32), "it is lost", 1);
     }
@@ -122,8 +122,8 @@ impl Ranks {
         region.at(Rank::new(rank as u32), 0)
     }
 
-    /// Starts an operation of one rank in a region of another rank, from a region of its own. It
-    /// completes in [`Ranks::over_now`]. Returns its id.
+    /// Starts an operation of one rank in a region of another rank, with a region of its own as the
+    /// local memory. It completes in [`Ranks::over_now`]. Returns its id.
     fn under_way(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
         let net = &self.members[rank].net;
         let (far, _) = net.region(Rank::new(to.0 as u32), to.1.key()).unwrap();
@@ -155,7 +155,7 @@ fn becomes(so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Runs work that may block on a thread of its own; returns whether it finished within `time`, and
+/// Runs work that may block, on a separate thread; returns whether it finished within `time`, and
 /// the handle to join later.
 fn done_within<T: Send + 'static>(
     time: Duration,

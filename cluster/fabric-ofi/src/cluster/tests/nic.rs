@@ -75,7 +75,7 @@ fn a_region_outlives_the_own_atomics_on_it() {
     assert!(!early);
 }
 
-/// A value that a check has seen is not news; any other value is, as long as there is a wait.
+/// During a wait, every value that no check has seen counts as news.
 #[test]
 fn news_is_what_no_look_has_seen() {
     let ranks = ranks(2);
@@ -108,7 +108,7 @@ fn news_is_what_no_look_has_seen() {
     assert!(!watched.has_news(&below));
 }
 
-/// An atomic of a peer ends a parked wait, on any executor.
+/// A peer's atomic ends a parked wait, on any executor.
 #[test]
 fn a_parked_wait_ends_by_an_atomic() {
     let ranks = ranks(2);

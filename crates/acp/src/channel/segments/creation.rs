@@ -7,9 +7,9 @@ use rdma_fabric::{Rank, provider::Boxed};
 
 impl Acp {
     /// Creates the source of a segmented buffer for the destination at rank `to`: `segments`
-    /// segments of `segment_bytes` bytes each, from an address of this rank's own on, which must
-    /// stay registered. Local; the k-th source for a rank belongs to the k-th destination for this
-    /// rank there.
+    /// segments of `segment_bytes` bytes each, starting at an address of this rank; the memory must
+    /// stay registered. Local; the k-th source for a rank belongs to the k-th destination that rank
+    /// `to` creates for this rank.
     ///
     /// # Errors
     /// [`AcpError::NotOwn`], [`AcpError::NoSuchRegion`], [`AcpError::OutOfBounds`];

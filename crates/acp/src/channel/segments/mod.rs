@@ -1,8 +1,8 @@
 //! Segmented buffers: slots that the program fills and takes itself.
 //!
 //! The counters never decrease, and `head <= sent <= tail <= head + segments`: the tail counts the
-//! segments that the source has filled, *sent* those known to be visible at the destination, and
-//! the head those that the destination has given back.
+//! segments that the source has filled, **sent* counts those known to be visible at the
+//! destination, and the head those that the destination has returned.
 
 mod creation;
 mod destination;

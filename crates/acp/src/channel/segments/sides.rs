@@ -32,8 +32,8 @@ macro_rules! side {
                 self.peer
             }
 
-            /// Makes progress without waiting, and then looks at the counters. Reports the error
-            /// with which this side has failed only if `needed`.
+            /// Makes progress without waiting, and then checks the counters. Reports the error with
+            /// which this side has failed only if `needed`.
             fn look<Out>(&self, needed: bool, look: impl FnOnce(&mut $kind) -> Result<Out>) -> Result<Out> {
                 self.acp.channels(|channels| {
                     channels.step()?;
@@ -47,7 +47,7 @@ macro_rules! side {
                 })?
             }
 
-            /// Waits until a look yields a result.
+            /// Waits until a check yields a result.
             async fn until<Out>(&self, mut look: impl FnMut(&mut $kind) -> Option<Out>) -> Result<Out> {
                 let number = self.number;
                 Until::new(&self.acp, move |channels: &mut Channels| {
@@ -60,7 +60,8 @@ macro_rules! side {
                 .await
             }
 
-            /// Connects with the other side, and waits until its program has requested that, too.
+            /// Connects with the other side, and waits until its program has also requested the
+            /// connection.
             ///
             /// # Errors
             /// [`AcpError::SegmentsDiffer`]; [`AcpError::Disconnected`] if the peer has left;
@@ -94,9 +95,9 @@ macro_rules! side {
                 self.look(false, |side| Ok(side.tail))
             }
 
-            /// Disconnects, and waits until both sides have. Segments handed over before have then
-            /// arrived at the destination. On a side that never requested a connection, it
-            /// completes immediately.
+            /// Disconnects, and waits until both sides have done so. Segments handed over earlier
+            /// have then arrived at the destination. On a side that never requested a connection,
+            /// it completes immediately.
             ///
             /// # Errors
             /// As [`connect`](Self::connect).
@@ -109,7 +110,7 @@ macro_rules! side {
             ///
             /// # Errors
             /// [`AcpError::StillConnected`], with the side unchanged, unless it has disconnected or
-            /// never asked to connect.
+            /// never requested a connection.
             pub fn free(self) -> Result<(), (AcpError, Self)> {
                 let over = self.acp.channels(|channels| {
                     let ended = channels.end(self.number)?;
@@ -195,9 +196,9 @@ impl SegmentSource {
         self.segment(Box::pin(tail).await??)
     }
 
-    /// Hands the next segment over: puts it, and adds it to the tail. Later calls to this rank's
-    /// channels and segmented buffers do what cannot be done immediately. The segment must not be
-    /// changed before it is [sent](SegmentSource::sent).
+    /// Hands the next segment over: puts it, and adds it to the tail. What cannot be done
+    /// immediately is done by later calls to this rank's channels and segmented buffers. The
+    /// segment must not be changed before it is [sent](SegmentSource::sent).
     ///
     /// # Errors
     /// [`AcpError::NoSegment`] if none is free; [`AcpError::NotConnected`]; the error with which

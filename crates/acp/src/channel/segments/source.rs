@@ -142,7 +142,7 @@ impl Source {
             return Err(self.near.corrupt(&"the head of a segmented buffer"));
         }
         (self.head, self.closed[1]) = (head, word & CLOSED != 0);
-        // Segments that were given back have been sent.
+        // Segments that were returned have been sent.
         self.sent = self.sent.max(head);
         Ok(())
     }
@@ -157,7 +157,7 @@ async fn put_segments(fabric: Fabric, far: Far, data: LocalSpan<u8>, stretch: Ra
         let put = Put { to: &far.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
         puts.push(fabric.post(put).await?);
     }
-    // Where puts are ordered before atomics, this posts all of it without waiting in between.
+    // If puts are ordered before atomics, all of this is posted without waiting in between.
     far.add(&fabric, more | closed).await?;
     for put in puts {
         put.await?;

@@ -42,7 +42,8 @@ impl Heap {
         self.base
     }
 
-    /// Returns the size of a block for that many bytes; `None` if no block of this heap can have it.
+    /// Returns the size of a block for this number of bytes; `None` if no block of this heap can
+    /// have it.
     pub(super) fn block_for(&self, bytes: usize) -> Option<u64> {
         let room = (self.end.start).checked_sub(FIRST)?;
         let size = (bytes as u64).checked_next_multiple_of(GRAIN)?.checked_add(MARKS)?.max(SMALLEST);
@@ -121,7 +122,7 @@ impl Heap {
             return Err(damaged.into());
         };
         let end = if after.used { block.end() } else { after.end() };
-        // The links of the next block, if it leaves the list.
+        // The links of the next block, if it is removed from the list.
         let after_links = match after.used {
             true => None,
             false => Some(self.words::<_, 2>(memory, after.start + NEXT).await?),
@@ -136,7 +137,7 @@ impl Heap {
                     self.link(memory, previous, next).await?;
                 }
                 self.put(memory, whole.start, [whole.mark()]).await?;
-                // The mark is inside a free block now, where it must not be mistaken for a valid
+                // The mark is now inside a free block, where it must not be mistaken for a valid
                 // one.
                 self.put(memory, block.start, [0]).await?;
             }

@@ -34,9 +34,9 @@ use rdma_fabric::{Rank, provider::Boxed};
 
 impl Acp {
     /// Allocates `bytes` bytes in a rank's heap, which need not be this rank's. They are aligned to
-    /// 8 bytes and not cleared; each allocation, also one of no bytes, has its own address. Any
-    /// rank that knows the address may [free](Acp::free) it. Neighbouring allocations in the heap
-    /// are 16 bytes away.
+    /// 8 bytes and not cleared; each allocation, even one of 0 bytes, has its own address. Any rank
+    /// that knows the address may [free](Acp::free) it. Neighbouring allocations in the heap are at
+    /// least 16 bytes apart.
     ///
     /// If the future is dropped, its allocation is freed by the next call of this rank on that
     /// heap.
@@ -81,7 +81,7 @@ impl Acp {
     /// either the bytes are freed, or nothing has changed.
     ///
     /// # Errors
-    /// [`AcpError::NotAllocated`], and nothing has changed; otherwise as [`Acp::malloc`].
+    /// [`AcpError::NotAllocated`], in which case nothing has changed; otherwise as [`Acp::malloc`].
     pub async fn free(&self, address: GlobalAddress) -> Result<()> {
         match self.free_now(address) {
             Some(freed) => freed,

@@ -30,7 +30,7 @@ impl<T: Stored + ?Sized> List<T> {
         self.raw.position(self.raw.at)
     }
 
-    /// Returns the position after one.
+    /// Returns the position after another one.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement) for the end, and for positions of other lists.
@@ -38,7 +38,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.next(position))
     }
 
-    /// Returns the position before one, which may be the end.
+    /// Returns the position before another one, which may be the end.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement) for the first, and for positions of other lists.
@@ -46,7 +46,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.previous(position))
     }
 
-    /// Returns the position `steps` steps after one, or before it if `steps` is negative.
+    /// Returns the position `steps` steps after another one, or before it if `steps` is negative.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), beyond both ends.
@@ -116,8 +116,8 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.insert(before, value.stored(), rank))
     }
 
-    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank of the
-    /// original; returns the position of the first of them, or `before`.
+    /// Inserts copies of the elements of `from` in `start..end`, each at the rank of the original;
+    /// returns the position of the first copy, or `before` if there is none.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`](crate::AcpError::HeapExhausted) and
@@ -179,7 +179,7 @@ impl<T: Stored + ?Sized> List<T> {
         Ok(boxed(self.raw.erase_one(position)).await?.1)
     }
 
-    /// Erases the elements from `start` to before `end`; returns `end`.
+    /// Erases the elements in `start..end`; returns `end`.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.
@@ -187,8 +187,8 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.erase_range(start, end))
     }
 
-    /// Moves an element of `from`, which may be this list, here before a position. It stays where it
-    /// is in memory.
+    /// Moves an element of `from`, which may be this list, to before a position in this list. Its
+    /// memory location does not change.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement).
@@ -197,8 +197,8 @@ impl<T: Stored + ?Sized> List<T> {
         self.splice_range(before, from, position, end).await
     }
 
-    /// Moves `from`'s elements from `start` to before `end` here before a position. If the position
-    /// is one of them, or `end`, nothing changes.
+    /// Moves the elements of `from` in `start..end` to before a position in this list. If the
+    /// position is one of them, or `end`, nothing changes.
     ///
     /// # Errors
     /// [`AcpError::NoSuchElement`](crate::AcpError::NoSuchElement), and nothing has changed.

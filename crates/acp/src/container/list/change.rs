@@ -15,8 +15,8 @@ impl RawList {
         self.insert_made(before, made).await
     }
 
-    /// Inserts copies of `from`'s elements from `start` to before `end`, each at the rank of the
-    /// original. Returns the position of the first of them, or `before` if there are none.
+    /// Inserts copies of the elements of `from` in `start..end`, each at the rank of the original.
+    /// Returns the position of the first copy, or `before` if there is none.
     pub(super) async fn insert_range(
         &self,
         before: ListPosition,
@@ -55,7 +55,7 @@ impl RawList {
         Ok(self.position(first))
     }
 
-    /// Takes the elements from `start` to before `end` out, and frees them. Returns `end`.
+    /// Unlinks and frees the elements in `start..end`. Returns `end`.
     pub(super) async fn erase_range(&self, start: ListPosition, end: ListPosition) -> Result<ListPosition> {
         let (start, end) = (self.any(start)?, self.any(end)?);
         let nodes = self.nodes(start, end).await?;
@@ -63,7 +63,7 @@ impl RawList {
         Ok(self.position(end))
     }
 
-    /// Takes an element out and frees it; returns it, and the position after it.
+    /// Unlinks and frees an element; returns it, and the position after it.
     pub(super) async fn erase_one(&self, position: ListPosition) -> Result<(Node, ListPosition)> {
         let node = self.node(self.element(position)?).await?;
         self.erase(vec![node.clone()], node.links.next).await?;
@@ -83,8 +83,8 @@ impl RawList {
         self.free(nodes.into_iter().map(|node| node.address)).await
     }
 
-    /// Moves `from`'s elements from `start` to before `end` here, before a position. They keep
-    /// their addresses. A position among them changes nothing.
+    /// Moves the elements of `from` in `start..end` to before a position in this list. They keep
+    /// their addresses. If the position is one of them, nothing changes.
     pub(super) async fn splice_range(
         &self,
         before: ListPosition,
@@ -118,7 +118,7 @@ impl RawList {
         .await
     }
 
-    /// Replaces all elements by copies of `from`'s elements from `start` to before `end`.
+    /// Replaces all elements with copies of the elements of `from` in `start..end`.
     pub(super) async fn assign_range(&self, from: &RawList, start: ListPosition, end: ListPosition) -> Result<()> {
         let nodes = from.nodes(from.any(start)?, from.any(end)?).await?;
         let old = self.load().await?;

@@ -31,8 +31,8 @@ impl ListPosition {
     }
 }
 
-/// A doubly linked list in the memory of any number of ranks, as ACP 3.0 has it: each element is in
-/// the heap of the rank that its insertion names, and keeps its address until it is erased.
+/// A doubly linked list in the memory of any number of ranks, as in ACP 3.0: each element is in the
+/// heap of the rank that its insertion names, and keeps its address until it is erased.
 ///
 /// # Layout
 /// The list consists of three words: the addresses of head and tail, and the count. An element
@@ -40,14 +40,13 @@ impl ListPosition {
 /// precedes the head.
 ///
 /// # Concurrent use
-/// Any rank may use the list, one at a time: there is no lock, so callers have to order calls that
-/// change a list with all other calls on it. When a call returns, its effect is visible to all
-/// ranks.
+/// Any rank may use the list, but only one at a time: there is no lock, so callers have to order
+/// calls that change a list with all other calls on it. When a call returns, its effect is visible
+/// to all ranks.
 ///
 /// # Errors
-/// Besides the errors that each method lists: [`AcpError::Fabric`], where a rank is lost; and
-/// [`AcpError::Damaged`], where the memory does not hold a list because other code has written to
-/// it.
+/// In addition to the errors listed for each method: [`AcpError::Fabric`] if a rank is lost, and
+/// [`AcpError::Damaged`] if the memory does not hold a list because other code has written to it.
 ///
 /// # Dropped futures
 /// A change that has started is completed; memory may stay allocated.
@@ -122,7 +121,8 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.swap(&other.raw))
     }
 
-    /// Replaces the elements by copies of another list's, each at the rank of the original.
+    /// Replaces the elements with copies of another list's elements, each at the rank of the
+    /// original.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`], and nothing has changed.
@@ -130,7 +130,7 @@ impl<T: Stored + ?Sized> List<T> {
         self.assign_range(from, from.begin().await?, from.end()).await
     }
 
-    /// Replaces the elements by copies of `from`'s elements from `start` to before `end`.
+    /// Replaces the elements with copies of the elements of `from` in `start..end`.
     ///
     /// # Errors
     /// [`AcpError::HeapExhausted`] and [`AcpError::NoSuchElement`], and nothing has changed.
@@ -169,8 +169,8 @@ impl<T: Stored + ?Sized> List<T> {
         self.sort_by(Ord::cmp).await
     }
 
-    /// Moves the elements of another list here, which is empty afterwards; if both are sorted, so is
-    /// the result. Of equal elements, those of this list come first.
+    /// Moves the elements of another list into this one; the other list is empty afterwards. If
+    /// both are sorted, so is the result. Of equal elements, those of this list come first.
     ///
     /// # Errors
     /// [`AcpError::OtherType`].
@@ -193,7 +193,7 @@ impl<T: Stored + ?Sized> List<T> {
         boxed(self.raw.reorder_with(&other.raw, order)).await
     }
 
-    /// Moves the elements of another list here; both have to be sorted.
+    /// Moves the elements of another list into this one; both have to be sorted.
     ///
     /// # Errors
     /// [`AcpError::OtherType`].
@@ -204,7 +204,7 @@ impl<T: Stored + ?Sized> List<T> {
         self.merge_by(other, Ord::cmp).await
     }
 
-    /// Erases each element that equals the one before it, byte by byte; returns the number of
+    /// Erases each element that is byte-wise equal to the one before it; returns the number of
     /// erased elements. It is `unique` in ACP and C++.
     #[doc(alias = "unique")]
     pub fn dedup(&self) -> impl Future<Output = Result<usize>> {

@@ -74,7 +74,7 @@ impl RawList {
         Ok(Node { address, links, value })
     }
 
-    /// Reads the elements from `first` to before `end`.
+    /// Reads the elements in `first..end`.
     pub(super) async fn nodes(&self, first: GlobalAddress, end: GlobalAddress) -> Result<Vec<Node>> {
         let (mut nodes, mut at, mut left) = (vec![], first, self.links(self.at).await?.count);
         while at != end {
@@ -141,7 +141,8 @@ impl RawList {
         Ok(())
     }
 
-    /// Runs a change to its end, even if the future is dropped; returns once the change is visible.
+    /// Runs a change to completion, even if the future is dropped; returns once the change is
+    /// visible.
     pub(super) async fn changed<Change>(&self, change: impl FnOnce(Self) -> Change) -> Result<()>
     where
         Change: Future<Output = Result<()>> + Send + 'static,

@@ -96,12 +96,12 @@ impl RawList {
         Ok(self.position(self.links(self.at).await?.previous))
     }
 
-    /// Returns the position after one.
+    /// Returns the position after another one.
     pub(super) async fn next(&self, position: ListPosition) -> Result<ListPosition> {
         Ok(self.position(self.links(self.element(position)?).await?.next))
     }
 
-    /// Returns the position before one.
+    /// Returns the position before another one.
     pub(super) async fn previous(&self, position: ListPosition) -> Result<ListPosition> {
         let previous = self.position(self.links(self.any(position)?).await?.previous);
         self.element(previous)?;

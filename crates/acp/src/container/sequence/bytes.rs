@@ -24,7 +24,8 @@ impl Source {
 }
 
 impl Raw {
-    /// Reads a source beforehand, if `always`, or if it overlaps the body itself, which may move.
+    /// Reads a source in advance if `always` is set, or if it overlaps the body itself, which may
+    /// move.
     pub(super) async fn aside(&self, words: &Words, source: Source, always: bool) -> Result<Source> {
         let moves = |(at, bytes): &Piece| words.may_hold(*at, *bytes as u64);
         match source {

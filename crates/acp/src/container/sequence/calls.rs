@@ -20,8 +20,8 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         async move { Ok(Sequence { raw: made.await?, of: PhantomData }) }
     }
 
-    /// Returns the sequence at an [address](Sequence::address). Nothing is checked: each call reads
-    /// the words there.
+    /// Returns the sequence at an [address](Sequence::address). Nothing is checked here: each call
+    /// reads the words at the address.
     pub fn from_address(acp: &Acp, address: GlobalAddress) -> Self {
         Sequence { raw: Raw::new(acp, address, A::FORM, Self::UNIT), of: PhantomData }
     }
@@ -31,7 +31,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         self.raw.object
     }
 
-    /// Frees the sequence and its elements. It must not be used any more, by any rank.
+    /// Frees the sequence and its elements. No rank may use it afterwards.
     pub fn destroy(self) -> impl Future<Output = Result<()>> {
         self.raw.destroy()
     }
@@ -71,7 +71,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         async move { Ok(pieces.await?[0].0) }
     }
 
-    /// Returns the locations of elements: no, one, or in a deque two pairs of an address and a
+    /// Returns the locations of elements: none, one or, in a deque, two pairs of an address and a
     /// number of bytes.
     pub fn pieces(&self, range: Range<usize>) -> impl Future<Output = Result<Vec<(GlobalAddress, usize)>>> {
         self.raw.pieces(range)
@@ -164,7 +164,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         Ok(element)
     }
 
-    /// Replaces all elements by those of another sequence.
+    /// Replaces all elements with those of another sequence.
     pub fn assign<B: Arrangement>(&self, from: &Sequence<T, B>) -> impl Future<Output = Result<()>> {
         let (lengths, from) = (from.raw.lengths(), &from.raw);
         async move {
@@ -173,7 +173,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         }
     }
 
-    /// Replaces all elements by a range of a sequence, which may be this one.
+    /// Replaces all elements with a range of a sequence, which may be this one.
     pub fn assign_range<B: Arrangement>(
         &self,
         from: &Sequence<T, B>,
@@ -206,7 +206,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
 }
 
 impl<T: Pod> Deque<T> {
-    /// Inserts an element before the first.
+    /// Inserts an element before the first one.
     pub fn push_front(&self, element: &T) -> impl Future<Output = Result<()>> {
         self.insert(0, element)
     }

@@ -12,9 +12,9 @@
 //! sequence; the program has to ensure this. Other ranks see a change once the call has returned.
 //!
 //! # Dropped futures and deaths
-//! A call that is dropped half-way has not changed the sequence, or is completed; its allocations
-//! may stay allocated. A rank that is lost in the middle may leave some elements twice and others
-//! overwritten, but no invalid words.
+//! If a call is dropped half-way, either it has not changed the sequence or it is completed; its
+//! allocations may stay allocated. A rank that is lost half-way may leave some elements duplicated
+//! and others overwritten, but no invalid words.
 //!
 //! # The C interface
 //! With elements of `u8`:
@@ -84,18 +84,18 @@ impl Arrangement for Circular {}
 /// [address](Sequence::address) is plain data, from which any rank [makes](Sequence::from_address)
 /// its own. Dropping a value destroys nothing.
 ///
-/// As a sequence of `u8`, it is that of the C interface, whose positions are in bytes.
+/// A sequence of `u8` corresponds to that of the C interface, whose positions are in bytes.
 ///
 /// Any number of ranks may read at the same time; a rank that changes the sequence must be the only
-/// one to use it, which the program has to ensure. Calls that are dropped half-way have changed
-/// nothing or are completed, but may leave memory allocated.
+/// one to use it, which the program has to ensure. A call that is dropped half-way has either
+/// changed nothing or is completed, but may leave memory allocated.
 ///
 /// # Errors
 /// All calls: the errors of [`Acp::read`](crate::Acp::read);
 /// [`AcpError::Damaged`](crate::AcpError::Damaged) if there is no such container;
-/// [`AcpError::OutOfRange`](crate::AcpError::OutOfRange), and nothing has changed, for positions
-/// that do not exist. Calls that need room: the errors of [`Acp::malloc`](crate::Acp::malloc), and
-/// nothing has changed.
+/// [`AcpError::OutOfRange`](crate::AcpError::OutOfRange), with nothing changed, for positions that
+/// do not exist. Calls that need room: the errors of [`Acp::malloc`](crate::Acp::malloc), with
+/// nothing changed.
 pub struct Sequence<T, A> {
     raw: Raw,
     of: PhantomData<fn() -> (T, A)>,

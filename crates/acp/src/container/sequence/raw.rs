@@ -112,7 +112,7 @@ impl Raw {
                 None => words.size / self.unit * self.unit,
             };
             let added = source.bytes();
-            // Bytes that are not moved cannot be lost if the source turns out to be unreadable.
+            // If no bytes are moved, none can be lost if the source turns out to be unreadable.
             let stay = at == words.size || (at == 0 && self.form == Form::Deque);
             let source = self.aside(&words, source, !stay).await?;
             let words = self.grown(words, words.size.saturating_add(added)).await?;
@@ -192,7 +192,7 @@ impl Raw {
         if capacity == 0 { Ok(None) } else { self.acp.malloc(capacity as usize, self.object.rank()).await.map(Some) }
     }
 
-    /// Ensures that `size` bytes fit, with as much again in reserve if the heap has it.
+    /// Ensures that `size` bytes fit, and reserves twice as much if the heap has room.
     async fn grown(&self, words: Words, size: u64) -> Result<Words> {
         if size <= words.capacity {
             return Ok(words);
@@ -203,7 +203,7 @@ impl Raw {
         }
     }
 
-    /// Replaces the body by a larger one.
+    /// Replaces the body with a larger one.
     async fn replaced(&self, words: Words, capacity: u64) -> Result<Words> {
         let larger = Words { size: words.size, ..Words::empty(self.body(capacity).await?, capacity) };
         self.fill(&larger, 0, Source::Global(words.pieces(0, words.size)?)).await?;

@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// Returns the word for an address, or for none.
+/// Returns the word for an address; null if there is none.
 pub(super) fn to_word(address: Option<GlobalAddress>) -> u64 {
     address.map_or(0, GlobalAddress::to_bits)
 }
@@ -103,7 +103,7 @@ pub(super) fn from_word(word: u64) -> Option<Option<GlobalAddress>> {
 pub(super) struct Head {
     pub(super) next: Option<GlobalAddress>,
     pub(super) previous: Option<GlobalAddress>,
-    /// The count of the key in a multiset; 1 elsewhere.
+    /// The count of the key in a multiset; 1 otherwise.
     pub(super) count: u64,
     /// Bytes of the key.
     pub(super) key: usize,
@@ -124,7 +124,7 @@ pub(super) struct Probe {
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(super) address: GlobalAddress,
-    /// The count of the key in a multiset; 1 elsewhere.
+    /// The count of the key in a multiset; 1 otherwise.
     pub(crate) count: u64,
     /// Key and value, one after the other.
     pub(super) body: Vec<u8>,
@@ -170,8 +170,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Returns whether the element has this key, or whether it may, if not enough of it has been
-    /// read.
+    /// Returns whether the element has this key; also true if not enough of it has been read to
+    /// decide.
     #[inline]
     pub(super) fn may_have(&self, key: &[u8]) -> bool {
         let begun = self.begun();

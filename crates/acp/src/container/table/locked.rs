@@ -1,8 +1,8 @@
 //! Locking and unlocking a slot.
 //!
-//! Where the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise,
-//! the holder reads the elements in any number of steps: if its future is dropped, the slot is
-//! unlocked unchanged. Changes are made and the slot is unlocked in one piece of [`finish`]ed work,
+//! If the slot is mapped and free, a whole call is done [at once](Table::at_once). Otherwise, the
+//! holder reads the elements in any number of steps: if its future is dropped, the slot is unlocked
+//! unchanged. Making the changes and unlocking the slot is one piece of work run by [`finish`],
 //! which cannot allocate or free, because that waits for other ranks.
 
 use super::{
@@ -47,7 +47,7 @@ impl Table {
         }
     }
 
-    /// Does `body` with a slot under its lock, if that is possible without waiting; `expected` is a
+    /// Runs `body` on a slot under its lock, if that is possible without waiting; `expected` is a
     /// word in the same heap that it may write. Returns `None` if it is not possible, or if `body`
     /// fails: then it must be done with the slot [locked](Table::lock).
     #[inline(always)]
@@ -83,8 +83,8 @@ impl Locked {
         found.and_then(|found| unlocked.map(|()| found))
     }
 
-    /// Changes the slot, writes its list back and unlocks it. Once started, this runs to its end.
-    /// If `change` fails, the slot gets the list that `change` left.
+    /// Changes the slot, writes its list back and unlocks it. Once started, this runs to
+    /// completion. If `change` fails, the list is written back in the state that `change` left.
     pub(super) async fn changed<Out, Change>(self, change: impl FnOnce(Slot<Acp>) -> Change) -> Result<Out>
     where
         Out: Send + 'static,

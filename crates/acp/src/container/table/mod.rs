@@ -34,7 +34,7 @@ use std::sync::Arc;
 pub struct TableRef {
     /// The address of its directory.
     pub address: GlobalAddress,
-    /// The number of ranks that it is spread over.
+    /// The number of ranks over which it is distributed.
     pub ranks: u64,
     /// The number of slots at each of them.
     pub slots: u64,
@@ -133,7 +133,8 @@ impl Table {
             for rank in ranks {
                 let part = acp.malloc(bytes, *rank).await?;
                 parts.push(part);
-                // Only after a heap has had room: the number of slots is not limited otherwise.
+                // Only after the heap allocation has succeeded, because nothing else limits the
+                // number of slots.
                 zeros.resize(bytes, 0u8);
                 acp.write(part, &zeros).await?;
             }
@@ -210,7 +211,7 @@ impl Table {
     }
 }
 
-/// A slot: which part of the directory, and its number there.
+/// A slot: the index of its part in the directory, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     part: usize,

@@ -14,7 +14,7 @@ pub(crate) enum Amount {
 /// The result of a removal.
 #[derive(Debug, Default)]
 pub(crate) struct Removed {
-    /// The number of elements removed, or by how much a multiset's count was lowered.
+    /// The number of elements removed, or the amount subtracted from a multiset's count.
     pub(crate) count: u64,
     /// The first element.
     pub(crate) first: Option<Element>,
@@ -63,8 +63,8 @@ impl Table {
     fn insert_now(&self, key: &[u8], value: &[u8]) -> Option<Result<bool>> {
         let place = self.place(key);
         let heap = self.acp.heap(self.rank_of(place.part)).ok()?;
-        // Other ranks have written both this and the last element, so their cache lines take time
-        // to arrive.
+        // Other ranks have written both this word and the last element, so fetching their cache
+        // lines takes time.
         self.at_once(place, Some(heap.lock_word()), async |slot| {
             slot.list.last().inspect(|last| slot.elements.memory.expect(*last));
             match slot.adding(key, 1).await? {

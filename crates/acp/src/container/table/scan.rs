@@ -42,7 +42,7 @@ pub struct Entry {
     pub value: GlobalAddress,
     /// Bytes of the value.
     pub value_bytes: usize,
-    /// The count of the key in a multiset; 1 elsewhere.
+    /// The count of the key in a multiset; 1 otherwise.
     pub count: u64,
 }
 

@@ -122,7 +122,7 @@ impl<M: Memory> Slot<M> {
     }
 
     /// Returns the effect of inserting a key: a multimap always adds an element, a multiset counts
-    /// a key that it has, the others leave an existing key unchanged.
+    /// an existing key, the others leave it unchanged.
     pub(super) async fn adding(&self, key: &[u8], count: u64) -> Result<Adding, M::Error> {
         let found = match self.elements.kind {
             Kind::Multimap => None,
@@ -175,7 +175,7 @@ impl<M: Memory> Slot<M> {
         Ok(())
     }
 
-    /// Takes an element out of the list, without freeing it. Previous puts must be visible.
+    /// Unlinks an element from the list, without freeing it. Previous puts must be visible.
     pub(super) async fn unlink(&mut self, probe: &Probe) -> Result<(), M::Error> {
         let head = &probe.head;
         match head.previous {
@@ -195,9 +195,9 @@ impl<M: Memory> Slot<M> {
         self.memory().put_words(element, COUNT, [count]).await
     }
 
-    /// Appends an element, unless the table has its key and keeps one element per key: then the
-    /// element is not needed, and a multiset adds its count to that of the key. Returns whether the
-    /// element was appended.
+    /// Appends an element, unless the table has its key and keeps one element per key: in that case
+    /// the element is not needed, and a multiset adds its count to that of the key. Returns whether
+    /// the element was appended.
     pub(super) async fn admit(&mut self, element: Joining, key: &[u8], count: u64) -> Result<bool, M::Error> {
         let adding = self.adding(key, count).await?;
         match (&adding, element) {
@@ -206,13 +206,13 @@ impl<M: Memory> Slot<M> {
             (Adding::Append, Joining::Unwritten(mut element)) => self.push_new(&mut element).await?,
             (Adding::Append, Joining::Written(address)) => self.push(address).await?,
         }
-        // The next put may be to a word that has just been put.
+        // The next put may write a word that an earlier put has just written.
         self.memory().settle().await?;
         Ok(matches!(adding, Adding::Append))
     }
 
-    /// Takes an element out of its list, and those of the same key if all are to be removed, or
-    /// lowers its count; returns the elements taken out, and the number removed.
+    /// Unlinks an element, and all others with the same key if requested, or reduces its count;
+    /// returns the unlinked elements, and the number removed.
     pub(super) async fn remove(
         &mut self,
         probe: Probe,
@@ -253,13 +253,13 @@ impl List {
         Walk { next: self.head, left: self.count }
     }
 
-    /// Returns a walk over the elements after one.
+    /// Returns a walk over the elements after another one.
     pub(super) fn walk_after(&self, probe: &Probe) -> Walk {
         Walk { next: probe.head.next, left: self.count }
     }
 }
 
-/// A walk over the elements of a list, which must not change meanwhile except where it has passed.
+/// A walk over the elements of a list, which must not change during the walk except behind it.
 pub(super) struct Walk {
     next: Option<GlobalAddress>,
     /// The maximum number of remaining elements.

@@ -78,7 +78,7 @@ impl Table {
         Ok(())
     }
 
-    /// Frees the elements of a list that no slot refers to any more.
+    /// Frees the elements of a list to which no slot refers any longer.
     async fn free_list(&self, list: List) -> Result<()> {
         let (mut walk, elements) = (list.walk(), Elements { memory: self.acp.clone(), kind: self.kind });
         while let Some(probe) = walk.next(&elements).await? {
@@ -93,7 +93,7 @@ impl Table {
         self.insert_all(elements, None).await
     }
 
-    /// Replaces the selected elements by those of another table.
+    /// Replaces the selected elements with those of another table.
     pub(crate) async fn assign(&self, from: &Table, asked: Part) -> Result<()> {
         if self.is(from) {
             return Ok(());
@@ -139,7 +139,7 @@ impl Table {
         Ok(())
     }
 
-    /// Moves the selected elements of another table here.
+    /// Moves the selected elements of another table into this one.
     pub(crate) async fn append(&self, from: &Table, asked: Part) -> Result<()> {
         if self.is(from) {
             return Ok(());
@@ -195,7 +195,7 @@ impl Table {
         Ok(())
     }
 
-    /// Takes all elements out of a slot, with memory allocated for them where `to` places them.
+    /// Removes all elements from a slot, and allocates memory for them where `to` places them.
     async fn detach(&self, place: Place, to: &Table) -> Result<Vec<Moving>> {
         let slot = self.lock(place).await?;
         let mut moving = vec![];
@@ -248,7 +248,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Takes elements of this table back.
+    /// Returns elements to this table, from which they were moved.
     async fn take_back(&self, moving: Vec<Moving>) -> Result<()> {
         let back = |Moving { old, new, element }| Moving { old: new, new: old, element };
         self.admit_all(moving.into_iter().map(back).collect()).await
@@ -278,7 +278,7 @@ impl Table {
     }
 }
 
-/// Takes the whole list out of a slot.
+/// Removes the whole list from a slot.
 async fn take_list(mut slot: Slot<Acp>) -> (Slot<Acp>, Result<List>) {
     let list = core::mem::take(&mut slot.list);
     (slot, Ok(list))

@@ -1,13 +1,14 @@
 //! The ring under loom: every interleaving, within a bound on preemptions, of a producer that laps
-//! two entries and a consumer. The words of a command count as plain memory, so loom finds every
-//! write concurrent with a read, even by a store that it would never show to an earlier load.
+//! two entries and a consumer. The words of a command are tracked as plain memory, so loom finds
+//! every write that is concurrent with a read, even if it would never make the stored value visible
+//! to that read.
 
 use super::*;
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::{cell::UnsafeCell, model::Builder, sync::atomic::AtomicU64 as LoomWord, thread};
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
-/// A deliberate mistake in the protocol.
+/// A mutant of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
     Nothing,
@@ -32,7 +33,7 @@ loom::thread_local! {
     static LATE: RefCell<Vec<(Rc<Both>, u64)>> = RefCell::new(Vec::new());
 }
 
-/// Sets the role and the mistake of the calling thread.
+/// Sets the role and the mutant of the calling thread.
 fn play(is_producer: bool, mistake: Mistake) {
     IS_PRODUCER.with(|is| is.set(is_producer));
     MISTAKE.with(|is| is.set(mistake));
@@ -46,8 +47,8 @@ struct Watched(Rc<Both>);
 
 struct Both {
     word: LoomWord,
-    /// Accessed with the words of commands, which alone are loaded without acquire, and with what
-    /// only the consumer does.
+    /// Accessed together with the words of commands, the only words that are loaded without
+    /// acquire, and in all calls that only the consumer makes.
     plain: UnsafeCell<()>,
 }
 
@@ -104,10 +105,10 @@ fn explore(mistake: Mistake) -> usize {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS);
     builder.max_branches = 10_000;
-    // Loom explores its main thread badly, so it only waits for the others.
+    // Loom explores its main thread poorly, so this thread only waits for the others.
     builder.check(move || {
         count.fetch_add(1, SeqCst);
-        // Loom's threads take turns on one system thread.
+        // Loom's threads take turns on a single system thread, so `Rc` is sufficient.
         let ring = Rc::new(Ring::<Watched>::new(2));
         let theirs = ring.clone();
         let producer = thread::spawn(move || {
@@ -116,7 +117,7 @@ fn explore(mistake: Mistake) -> usize {
                 while !theirs.offer(number, command(number)) {
                     thread::yield_now();
                 }
-                // Whatever state it has reached meanwhile.
+                // Regardless of the state that it has reached in the meantime.
                 assert!(theirs.state(number).is_some(), "an entry has no state");
             }
         });

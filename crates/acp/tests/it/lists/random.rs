@@ -34,7 +34,7 @@ impl Pair {
         self.list.advance(self.list.begin().await?, index as i64).await
     }
 
-    /// Returns two indices in order, and their positions.
+    /// Returns two indices in ascending order, and their positions.
     async fn range(&self, dice: &mut Dice) -> Result<(core::ops::Range<usize>, ListPosition, ListPosition)> {
         let (one, other) = (dice.below(self.model.len() + 1), dice.below(self.model.len() + 1));
         let range = one.min(other)..one.max(other);

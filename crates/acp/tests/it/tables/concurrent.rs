@@ -96,7 +96,7 @@ fn every_key_has_one_first_and_one_last() {
     assert_eq!(outs, [true; 4]);
 }
 
-/// Two ranks insert and remove, move and exchange; the others iterate.
+/// Two ranks insert, remove, move and exchange elements; the others iterate.
 #[test]
 fn iterators_see_what_stays_once() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {

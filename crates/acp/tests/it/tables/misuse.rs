@@ -8,7 +8,7 @@ use crate::bed::everywhere;
 use acp::{AcpError, GlobalAddress, Map, Multiset, Result, Set, TableRef};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 
-/// Where memory runs out, a call changes nothing.
+/// A call that runs out of memory changes nothing.
 #[test]
 fn without_memory_nothing_changes() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -123,7 +123,7 @@ fn types_and_positions_are_checked() {
     });
 }
 
-/// Futures that can go to another thread compile.
+/// Checks at compile time that the futures are `Send`.
 #[test]
 fn calls_may_change_threads() {
     fn may_change_threads<F: Future + Send>(future: F) -> F {

@@ -14,7 +14,8 @@ pub(super) enum Kind {
 
 pub(super) const KINDS: [Kind; 4] = [Kind::Set, Kind::Multiset, Kind::Map, Kind::Multimap];
 
-/// The values of each key; a set has one empty value, a multiset as many as it counts.
+/// The values of each key; a key of a set has one empty value, a key of a multiset as many as its
+/// count.
 pub(super) type Content = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 
 #[derive(Clone)]

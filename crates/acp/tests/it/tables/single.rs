@@ -1,4 +1,4 @@
-//! One rank at a time, against a model.
+//! Calls of one rank at a time, compared with a model.
 
 use super::{
     assert_freed, begin,
@@ -98,7 +98,7 @@ async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &m
     Ok(())
 }
 
-/// Random calls on three tables, two of them of one shape, which leave nothing allocated.
+/// Random calls on three tables, two of them of the same shape; at the end nothing is allocated.
 #[test]
 fn tables_do_what_maps_do() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -131,7 +131,7 @@ fn tables_do_what_maps_do() {
     });
 }
 
-/// The local forms, called by all ranks, together have the effect of the others.
+/// The local forms of calls, made by all ranks, together have the effect of the global forms.
 #[test]
 fn local_forms_add_up() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {

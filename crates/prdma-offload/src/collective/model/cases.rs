@@ -1,4 +1,4 @@
-//! The plans that are tried, correct ones and wrong ones.
+//! The plans that are tested: correct ones and mutants.
 //!
 //! Small collectives are tried in all orders, exhaustively within the members and iterations of
 //! each case. Those of five members, the fewest that have SELFs, and more start their slots as soon
@@ -66,7 +66,7 @@ fn no_order_of_events_breaks_a_barrier_or_a_broadcast() {
     }
 }
 
-/// A plan with one wrong number is always found.
+/// A plan with one wrong number is always detected.
 #[test]
 fn every_wrong_number_in_an_allreduce_is_found() {
     let mut found = 0;
@@ -81,7 +81,7 @@ fn every_wrong_number_in_an_allreduce_is_found() {
     println!("{found} mutants found");
 }
 
-/// From six members on, the last step passes on blocks of others, so SELF must be waited for. Tries
+/// From six members on, the last step forwards blocks of others, so SELF must be waited for. Tries
 /// all orders of events at two members, while the others are fast.
 #[test]
 fn two_slow_members_break_no_allreduce_but_one_without_self() {
@@ -181,7 +181,7 @@ fn every_wrong_number_in_a_program_is_noticed() {
     assert!(noticed > 170);
 }
 
-/// Returns each way to change the program of one member, one number at a time.
+/// Returns all mutants of the program of one member that differ in one number.
 pub(super) fn mutants(plans: &[Plan]) -> Vec<(String, Vec<Plan>)> {
     let mut mutants = Vec::new();
     let me = 1;

@@ -5,8 +5,8 @@
 //! data, and keeps them until it starts again; nothing is written at a member that has not started,
 //! nor over data that have yet to be folded; no member blocks forever; credit is not created.
 //!
-//! [`cases`] tries many plans in random orders and small ones in all orders. Both ways try wrong
-//! plans, each of which must be found.
+//! [`cases`] tries many plans in random orders and small ones in all orders. Both are also applied
+//! to wrong plans, each of which must be detected.
 
 mod cases;
 
@@ -174,7 +174,7 @@ impl Model for World {
         let Some((_, span)) = self.span(of, k) else { return Ok(Vec::new()) };
         let me = self.places[of.0].0;
         if let Some(block) = self.alternating() {
-            // The data are known then.
+            // The expected data are then known.
             self.check(memory, me, k, span.bytes as usize / block)?;
             return Ok(Vec::new());
         }
@@ -222,7 +222,7 @@ fn plans(operation: Operation, form: Form, members: usize) -> Option<Vec<Plan>> 
     (0..members).map(|me| operation.plan(form, members, me)).collect()
 }
 
-/// Returns an allreduce with blocks of this many elements, turned at `root` if it has a tree.
+/// Returns an allreduce with blocks of this many elements over a binomial tree with this root.
 fn allreduce(members: usize, root: usize, block: u64) -> Operation {
     let tree = Tree { members, root, shape: Shape::Binomial };
     Operation::Tree { tree, load: Load { up: block, down: block * members as u64, segments: 1 } }

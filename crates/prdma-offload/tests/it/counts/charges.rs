@@ -1,5 +1,5 @@
-//! Charges for SELFs: `software.prdma.chain` once for each queue that has any, whichever of the
-//! member's queues they release.
+//! Charges for SELFs: `software.prdma.chain` once for each queue that has any, regardless of which
+//! of the member's queues they release.
 
 use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};

@@ -1,4 +1,5 @@
-//! The number of reads of own words in a call: a test of exchanges without queues reads each once.
+//! The number of reads of local words in a call: a test of exchanges without queues reads each word
+//! once.
 
 use crate::fx100;
 use explore::mutant::{Mutation, mutant};
@@ -6,7 +7,7 @@ use prdma_offload::{Buffer, Cartesian, Form, Layout, Neighbourhood, Options};
 use rdma_fabric::{Fabric, Group, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-/// Counts reads of own words.
+/// Counts reads of local words.
 #[derive(Clone, Debug, Default)]
 struct Looks(Rc<Cell<u64>>);
 
@@ -74,8 +75,8 @@ fn a_test_looks_once_at_each_put() {
     assert_eq!((looks(false), looks(true)), (1 + 1, 2 * PARTITIONS as u64 + 1));
 }
 
-/// Rank 0 waits only for the end of an exchange that rank 1 starts after another one, by CPUs, has
-/// ended there.
+/// Rank 0 waits only for the end of an exchange that rank 1 starts after another exchange, executed
+/// by CPUs, has ended at rank 1.
 async fn carried_on(fabric: Fabric, form: Form, parts: bool) -> ProgramResult<()> {
     let group = Group::world(&fabric).await?;
     let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));

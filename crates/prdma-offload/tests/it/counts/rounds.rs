@@ -3,7 +3,7 @@
 //!
 //! An agreement of 8 members takes three steps, of two puts each; a barrier three, of one. Making
 //! an exchange takes
-//! * an agreement that the blocks are right, and on [aggregation](Aggregation);
+//! * an agreement that the blocks are valid, and on [aggregation](Aggregation);
 //! * a table of the block of each edge (two barriers), and an agreement that both ends expect the
 //!   same;
 //! * one on the form, one on the most neighbours, one that queues are open everywhere;
@@ -91,8 +91,8 @@ async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<
     Ok(maker.make(0, &options).await?)
 }
 
-/// By node only if all request it, with the least of all numbers; an error of one member is one of
-/// all, whatever they request.
+/// By node only if all members request it, with the minimum of all numbers; an error of one member
+/// becomes an error of all, regardless of what they request.
 #[test]
 fn wishes_and_errors_are_agreed_on_in_one_round() {
     let by = |longest, gap| Aggregation::ByNode { longest, gap };

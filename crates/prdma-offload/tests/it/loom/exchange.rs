@@ -84,7 +84,7 @@ pub(super) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + 
     move || execution(config, case, |loom, _| loom, seen.clone())
 }
 
-/// The exchange with one step done wrong.
+/// The exchange with one step mutated.
 pub(super) fn spoiled(config: Config, case: Case, mistake: Mistake) -> impl Fn() + Send + Sync + 'static {
     move || execution(config, case, move |loom, begun| mutant(loom, Spoiled { mistake, begun }), Arc::default())
 }

@@ -1,4 +1,4 @@
-//! Steps done wrong, and memory orders taken away: each must be reported.
+//! Mutated steps, and weakened memory orders: each must be reported.
 
 use super::exchange::{Seen, config, right, spoiled};
 use checks::exchange::{

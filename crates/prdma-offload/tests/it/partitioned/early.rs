@@ -28,7 +28,7 @@ async fn early(fabric: Fabric, form: Form) -> ProgramResult<Form> {
             let mut got = [0];
             receive.read(3 * slot + 1, &mut got)?;
             assert_eq!(got, [k << 8 | from]);
-            // These are not marked at any member, since the neighbours wait here, too.
+            // These are not marked at any member, since the neighbours wait here as well.
             for partition in [0, 2] {
                 assert!(!parts.arrived(slot, partition).await?, "{form}: {partition} of {slot} in {k}");
                 let there = receive.read(3 * slot + partition, &mut got);

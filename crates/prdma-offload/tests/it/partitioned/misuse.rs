@@ -64,7 +64,8 @@ async fn starts(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool>
     Ok(half)
 }
 
-/// At all members alike: a member that breaks a request leaves its neighbours without a peer.
+/// At all members in the same way: a member that breaks a request leaves its neighbours without a
+/// peer.
 #[test]
 fn a_start_that_is_dropped_half_way_breaks_the_request() {
     for form in FORMS {
@@ -86,7 +87,7 @@ async fn marks(fabric: Fabric, form: Form, polls: usize) -> ProgramResult<bool> 
     for k in 1..=3 {
         send.write(0, &[k; 9])?;
         parts.start().await?;
-        // The member's own READY arrives: a marked partition leaves at once.
+        // The member's own READY arrives: a marked partition is sent immediately.
         fabric.compute(Duration::from_micros(20)).await;
         match polled(polls, parts.ready(0, 0)).await {
             Some(marked) => marked?,

@@ -116,7 +116,8 @@ fn partitions_in_any_order_bring_what_whole_blocks_do() {
     }
 }
 
-/// Started in one order by some and in the other by others, marked in turn, waited for together.
+/// Two requests, started in different orders by different members, marked in turn and waited for
+/// together.
 async fn two(fabric: Fabric, form: Form, times: u64) -> ProgramResult<()> {
     let mut hood = neighbours(&fabric).await?;
     let (me, n) = (hood.group().me() as u64, hood.group().len() as u64);

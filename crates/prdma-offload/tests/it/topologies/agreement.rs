@@ -19,13 +19,13 @@ fn consistent(destinations: &[&[usize]]) -> Lists {
     destinations.iter().enumerate().map(|(me, to)| (sources(me), to.to_vec())).collect()
 }
 
-/// Returns one member's part of it.
+/// Returns one member's part of the graph.
 fn graph(lists: &Lists, me: usize) -> Result<Topology, TopologyError> {
     Topology::graph(lists.len(), me, &lists[me].0, &lists[me].1)
 }
 
-/// Twice, as the first answer must leave the group unchanged; then in groups that are numbered in
-/// reverse order.
+/// Twice, because the first check must leave the group unchanged; then in groups that are numbered
+/// in reverse order.
 async fn checks(fabric: Fabric, lists: Arc<Lists>) -> ProgramResult<Result<(), TopologyError>> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
@@ -62,7 +62,7 @@ fn consistent_graphs_pass() {
         &[&[0, 0]],
         &[&[1], &[0]],
         &[&[1, 2], &[2, 0], &[0, 1]],
-        // In one direction only, a member alone, edges that are given again, self loops.
+        // Edges in one direction only, an isolated member, repeated edges, self loops.
         &[&[1], &[2], &[], &[]],
         &[&[1, 1, 2, 1], &[1, 0, 1], &[0, 2], &[]],
         &[&star, &[], &[], &[], &[], &[], &[]],
@@ -94,7 +94,7 @@ fn each_kind_of_inconsistency_is_found() {
     let mut lists = ring();
     lists[2].1.clear();
     assert_eq!(told(&lists), unmatched(3, Side::Source, 0, 0, 2));
-    // Once too often at either end.
+    // Listed once too often at either end.
     let mut lists = ring();
     lists[1].1.push(2);
     assert_eq!(told(&lists), unmatched(1, Side::Destination, 1, 1, 2));
@@ -105,7 +105,7 @@ fn each_kind_of_inconsistency_is_found() {
     let mut lists = ring();
     lists[3].1.push(3);
     assert_eq!(told(&lists), unmatched(3, Side::Destination, 1, 0, 3));
-    // Of several errors, the one of the least member, destinations first.
+    // Among several errors, that of the lowest-numbered member, destinations first.
     let mut lists = ring();
     lists[3].1.push(3);
     lists[2].0.insert(0, 0);

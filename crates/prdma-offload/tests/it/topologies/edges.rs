@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::sync::Arc;
 
-/// The edges that each member gives.
+/// The edges that each member contributes.
 type Given = Vec<Vec<(usize, Vec<usize>)>>;
 
 /// In the world, and in a group that is numbered in reverse order; checked.
@@ -25,7 +25,7 @@ async fn gathers(fabric: Fabric, given: Arc<Given>) -> ProgramResult<Topology> {
     Ok(topology)
 }
 
-/// All edges in the order of their contributors.
+/// The expected topologies, with all edges in the order of their contributors.
 fn oracle(given: &Given) -> Vec<Topology> {
     let members = given.len();
     let edges = || given.iter().flatten().flat_map(|(from, to)| to.iter().map(|to| (*from, *to)));
@@ -39,8 +39,8 @@ fn oracle(given: &Given) -> Vec<Topology> {
 
 #[test]
 fn one_gives_all_or_each_its_own() {
-    // A ring that member 2 gives; a star of which each member gives a part; edges between others,
-    // given again; nothing.
+    // A ring contributed by member 2; a star of which each member contributes a part; repeated
+    // edges between other members; nothing.
     let ring = vec![vec![], vec![], vec![(0, vec![1, 2]), (1, vec![2, 0]), (2, vec![0, 1])]];
     let star = (0..5).map(|me| vec![(me, vec![0, 0]), (0, vec![me])]).collect();
     let again =

@@ -7,7 +7,8 @@ fn grid(dims: &[usize], periodic: bool) -> Cartesian {
     Cartesian::new(dims, &vec![periodic; dims.len()]).expect("a grid")
 }
 
-/// Every block arrives in the slot that `opposite` returns, and every slot with a source gets one.
+/// Every block arrives in the slot that `opposite` returns, and every slot with a source receives
+/// one.
 fn paired(members: usize, of: impl Fn(usize) -> Topology, opposite: impl Fn(usize) -> usize) {
     let (mut sent, mut awaited) = (0, 0);
     for me in 0..members {
@@ -16,7 +17,7 @@ fn paired(members: usize, of: impl Fn(usize) -> Topology, opposite: impl Fn(usiz
             let Some(Edge { member, label }) = *edge else { continue };
             let theirs = of(member);
             assert_eq!(theirs.sources()[opposite(slot)], Some(Edge { member: me, label }), "slot {slot} of {me}");
-            // Of several edges between the two, only that one.
+            // Among several edges between the two members, only this one.
             let same = theirs.sources().iter().filter(|edge| **edge == Some(Edge { member: me, label })).count();
             assert_eq!(same, 1, "slot {slot} of {me}");
             sent += 1;
@@ -85,7 +86,7 @@ fn impossible_grids() {
     assert_eq!(grid.shift(0, 1, i64::MIN), Ok((None, None)));
 }
 
-/// All ways to write `members` as a product that never increases.
+/// All ways to write `members` as a product of non-increasing factors.
 fn factorisations(members: usize, dims: usize, most: usize) -> Vec<Vec<usize>> {
     if dims == 0 {
         return if members == 1 { vec![vec![]] } else { vec![] };

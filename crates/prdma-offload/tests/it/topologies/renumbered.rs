@@ -49,7 +49,7 @@ async fn classes(fabric: Fabric, classes: usize, weighted: bool) -> ProgramResul
 
 fn on_nodes<P: rdma_fabric::Program<Out = Outcome>>(ranks: usize, per_node: usize, program: &P) -> (usize, Vec<usize>) {
     let real = threads(ranks).ranks_per_node(per_node).run(program).expect("threads");
-    // Operations take up to 100 µs longer than necessary, so that none is in time by chance.
+    // Operations take up to 100 µs longer than necessary, so that no test passes by lucky timing.
     for seed in 0..10 {
         let job = fx100(ranks).ranks_per_node(per_node as u32);
         let job = job.seed(seed).jitter(Duration::from_micros(100)).shuffle_ties(true);

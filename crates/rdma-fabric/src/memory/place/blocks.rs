@@ -1,9 +1,9 @@
 //! Direct copies of short blocks at equal distances.
 //!
 //! # Safety
-//! The promises of a [`Place::mapped`]. Both places are as long as the extent of all blocks, and
-//! each check of the generations admits copies of at most [`SHORT`] bytes together, as a single
-//! direct access would.
+//! The guarantees of [`Place::mapped`]. Both places are as long as the extent of all blocks, and
+//! each check of the generations admits copies of at most [`SHORT`] bytes in total, like a single
+//! direct access.
 
 use super::{Place, SHORT};
 use crate::{Blocks, access};
@@ -15,13 +15,13 @@ struct Cursor<'a> {
     from: *const u8,
     /// Bytes from one block to the next.
     stride: usize,
-    /// The words that decide whether both places may be accessed, and the generations that they
+    /// The words that determine whether both places may be accessed, and the generations that they
     /// must hold.
     lives: [(&'a AtomicU64, u64); 2],
 }
 
 impl Cursor<'_> {
-    /// Copies the next `count` blocks of `len` bytes, which are [`SHORT`] bytes at most together;
+    /// Copies the next `count` blocks of `len` bytes, which are at most [`SHORT`] bytes in total;
     /// `None` if the places may not be accessed.
     ///
     /// # Safety
@@ -59,8 +59,8 @@ impl Cursor<'_> {
 }
 
 impl Place {
-    /// Returns the word that decides whether the place may be accessed, and the value that it must
-    /// hold.
+    /// Returns the word that determines whether the place may be accessed, and the value that it
+    /// must hold.
     #[inline(always)]
     fn life(&self) -> (&AtomicU64, u64) {
         // SAFETY: kept by `anchor`, or a static.
@@ -68,8 +68,8 @@ impl Place {
     }
 
     /// Fills blocks of `len` bytes, 1 to [`SHORT`], from those of another place, without ringing.
-    /// Where that can't be done directly, or no longer, returns `None`; some may have been copied
-    /// then.
+    /// Returns `None` if that is not, or no longer, possible directly; some blocks may then have
+    /// been copied.
     pub(crate) fn copy_blocks_from(&self, from: &Place, len: usize, blocks: Blocks) -> Option<()> {
         let extent = blocks.extent(len)?;
         if len == 0 || len > SHORT || self.objection(extent) | from.objection(extent) != 0 {
@@ -78,7 +78,8 @@ impl Place {
         let (to, lives) = (self.start.as_ptr(), [self, from].map(Place::life));
         let cursor = Cursor { to, from: from.start.as_ptr(), stride: blocks.stride as usize, lives };
         let count = blocks.count as usize;
-        // A loop for each of the usual lengths, which then isn't looked at for each block.
+        // A separate loop for each of the usual lengths, so that the length isn't tested for each
+        // block.
         //
         // SAFETY: both places have `extent` bytes, checked above, and no block ends behind them.
         unsafe {
@@ -112,7 +113,7 @@ mod tests {
         bell: AtomicU32,
     }
 
-    /// A region that holds, byte by byte, where it is and `more`.
+    /// A region whose bytes contain their offset plus `more`.
     fn mapped(more: usize) -> (Place, Arc<Memory>) {
         let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| (8 * at + byte + more) as u8));
         let words = core::array::from_fn(|at| AtomicU64::new(word(at)));

@@ -1,9 +1,9 @@
-//! Direct accesses inside a place, by their offset: for callers that keep one place for a whole
-//! region, and would make another one for each access.
+//! Direct accesses inside a place, by offset: for callers that keep one place for a whole region
+//! and would otherwise create another one for each access.
 //!
 //! # Safety
-//! The promises of a [`Place::mapped`], for bytes that are compared with its length and generation
-//! in the same call.
+//! The guarantees of [`Place::mapped`], for bytes that are checked against its length and
+//! generation in the same call.
 
 use super::{Place, SHORT};
 use crate::{Amo, access};
@@ -35,7 +35,7 @@ impl Place {
         ((word.addr() | (self.offset as usize + offset)) & (width - 1) == 0).then_some(word)
     }
 
-    /// Loads words of 8 bytes that follow each other, each as [`Place::load`].
+    /// Loads consecutive words of 8 bytes, each as [`Place::load`].
     #[inline(always)]
     pub(crate) fn load_words_at<const N: usize>(&self, offset: usize) -> Option<[u64; N]> {
         let first = self.direct_words(offset, 8, N)?;
@@ -43,7 +43,7 @@ impl Place {
         Some(core::array::from_fn(|n| unsafe { access::load(first.wrapping_add(8 * n), 8) }))
     }
 
-    /// Stores words of 8 bytes that follow each other, in their order, each as [`Place::store`].
+    /// Stores consecutive words of 8 bytes, in their order, each as [`Place::store`].
     #[inline(always)]
     pub(crate) fn store_words_at<const N: usize>(&self, offset: usize, words: [u64; N]) -> Option<()> {
         let first = self.direct_words(offset, 8, N)?;
@@ -54,7 +54,7 @@ impl Place {
         Some(())
     }
 
-    /// Prefetches the cache line of a byte that is soon to be written, where it is mapped.
+    /// Prefetches the cache line of a byte that will soon be written, if it is mapped.
     #[inline(always)]
     pub(crate) fn expect_store_at(&self, offset: usize) {
         if let Some(byte) = self.direct(offset, 1) {

@@ -1,4 +1,4 @@
-//! A group's gates, wired: the basis of [`super::Barrier`] and the reductions.
+//! A group's connected gates: the basis of [`super::Barrier`] and the reductions.
 
 use super::{
     GateError, GateId, Gates, Progress, Values, Wiring,
@@ -15,7 +15,7 @@ use core::fmt;
 pub(super) enum Form {
     /// Every member gets the result.
     All(GraphShape),
-    /// Only this member gets the result.
+    /// Only this member receives the result.
     To(usize),
 }
 
@@ -37,7 +37,7 @@ impl Form {
     }
 }
 
-/// Returns the forms that a member asks for, as a number.
+/// Encodes the forms that a member requests as a number.
 fn wish(forms: &[Form]) -> u64 {
     forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
 }
@@ -54,7 +54,7 @@ impl Channel {
     /// Builds the first of `forms` for which all members have gates. Collective.
     pub(super) async fn build(group: &mut Group, forms: &[Form]) -> Result<Self> {
         let wish = wish(forms);
-        // Equal at all members if the greatest is also the least.
+        // All members' values are equal if the maximum equals the minimum.
         let (most, least) = (group.greatest(wish).await?, !group.greatest(!wish).await?);
         if most != least {
             return Err(GateError::Disagreement.into());
@@ -87,8 +87,8 @@ impl Channel {
         group.fabric().alloc_gates(plan.len())
     }
 
-    /// Writes this member's gates to the members at the other ends of remote wires, and sets the
-    /// wires of its gates.
+    /// Writes this member's gates to the members at the other ends of remote connections, and sets
+    /// the connections of its gates.
     async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
         for (wires, id) in plan.iter().zip(&ids) {
@@ -101,7 +101,7 @@ impl Channel {
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
         }
-        // After this, gates that members wrote before have arrived.
+        // After this, gates that members have written earlier have arrived.
         group.fabric().flush_all().await?;
         group.barrier().await?;
         let mut wirings = Vec::with_capacity(plan.len());
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Members that ask for different forms must be notified.
+    /// Members that request different forms must be notified.
     #[test]
     fn no_two_wishes_have_the_same_number() {
         let shapes = [GraphShape::RecursiveDoubling, GraphShape::Ring].map(Form::All);

@@ -7,15 +7,15 @@ use super::{
 use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// The number of steps decides, for any number of members: recursive doubling, and the ring only
-/// where a unit has too few gates for log₂ n steps.
+/// Ordered by the number of steps, for any number of members: recursive doubling, and the ring only
+/// if a unit has too few gates for log₂ n steps.
 const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(GraphShape::Ring)];
 
 /// A barrier in the barrier units of a group's members.
 ///
-/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) as often
-/// as wanted. Between the two the rank may compute: its CPU is not needed. Dropping it frees its
-/// gates; members that are still in a barrier with it then get [`super::GateError::Freed`].
+/// Persistent: build it once, then [`start`](Barrier::start) and [`wait`](Barrier::wait) any number
+/// of times. Between the two the rank may compute: its CPU is not needed. Dropping it frees its
+/// gates; members that are still in a barrier with it then receive [`super::GateError::Freed`].
 ///
 /// It does not make puts visible: flush them before [`start`](Barrier::start).
 ///
@@ -37,7 +37,7 @@ const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(
 pub struct Barrier(Channel);
 
 impl Barrier {
-    /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
+    /// Allocates and connects the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
     /// [`super::GateError::NoGates`] at all members if any of them has too few gates, and as
@@ -46,7 +46,7 @@ impl Barrier {
         Channel::build(group, &BY_SIZE).await.map(Barrier)
     }
 
-    /// Allocates and wires the gates in a given shape. Collective.
+    /// Allocates and connects the gates in a given shape. Collective.
     ///
     /// # Errors
     /// As [`Barrier::new`]; [`super::GateError::Disagreement`] if members differ.
@@ -110,7 +110,7 @@ impl<T: fmt::Debug> fmt::Debug for Reduced<T> {
     }
 }
 
-/// A reduction of a group's values by its members' barrier units. Every member gets the result.
+/// A reduction of a group's values by its members' barrier units. Every member receives the result.
 ///
 /// `T` is `u64`, at most 6 values, or `f64`, at most 3. Persistent, like [`Barrier`].
 pub struct Reduction<T> {
@@ -121,7 +121,7 @@ pub struct Reduction<T> {
 }
 
 impl<T: GateValue> Reduction<T> {
-    /// Allocates and wires the gates, in the shape that suits the group's size. Collective.
+    /// Allocates and connects the gates, in the shape that suits the group's size. Collective.
     ///
     /// # Errors
     /// As [`Barrier::new`].
@@ -130,7 +130,7 @@ impl<T: GateValue> Reduction<T> {
         Ok(Reduction { channel, own: None, of: PhantomData })
     }
 
-    /// Allocates and wires the gates in a given shape. Collective.
+    /// Allocates and connects the gates in a given shape. Collective.
     ///
     /// # Errors
     /// As [`Barrier::with_shape`].
@@ -167,8 +167,8 @@ impl<T: GateValue> Reduction<T> {
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members
-    /// gave different operations or numbers of values, [`crate::FabricError::PeerLost`] if a member
-    /// died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
+    /// passed different operations or numbers of values, [`crate::FabricError::PeerLost`] if a
+    /// member died, otherwise as [`Fabric::poll_gate`](crate::Fabric::poll_gate).
     pub async fn wait(&mut self) -> Result<Reduced<T>> {
         let values = self.channel.wait().await?;
         self.result(values)
@@ -186,15 +186,15 @@ impl<T: GateValue> Reduction<T> {
 
 /// A reduction along a ring whose result goes only to its owner.
 ///
-/// The other members are done as soon as their values have left; they are at most two rounds ahead
-/// of the member that takes the values. Otherwise like [`Reduction`].
+/// The other members are done as soon as their values have been sent; they are at most two rounds
+/// ahead of the member that takes the values. Otherwise like [`Reduction`].
 pub struct ReductionTo<T> {
     inner: Reduction<T>,
     owns: bool,
 }
 
 impl<T: GateValue> ReductionTo<T> {
-    /// Allocates and wires the gates; member `owner` gets the results. Collective.
+    /// Allocates and connects the gates; member `owner` receives the results. Collective.
     ///
     /// # Errors
     /// [`crate::FabricError::NoSuchRank`] if `owner` is not a member, otherwise as
@@ -224,7 +224,7 @@ impl<T: GateValue> ReductionTo<T> {
         Ok(over.map(|reduced| self.owns.then_some(reduced)))
     }
 
-    /// Waits until the values have left; the owner waits for the result.
+    /// Waits until the values have been sent; the owner waits for the result.
     ///
     /// # Errors
     /// As [`Reduction::wait`].

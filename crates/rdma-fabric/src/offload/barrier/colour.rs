@@ -24,7 +24,7 @@ pub enum ColourError {
         /// The number of colours; the first is 0.
         colours: u32,
     },
-    /// Another barrier has the colour at a member's node.
+    /// Another barrier holds the colour at a member's node.
     #[error("colour {colour} is in use at the node of {rank}")]
     Taken {
         /// The colour asked for.
@@ -46,23 +46,23 @@ pub enum ColourError {
         /// The other.
         second: Rank,
     },
-    /// Members of the group asked for different colours.
+    /// Members of the group requested different colours.
     #[error("{rank} asked for colour {colour}, and not for {own}")]
     Disagreement {
         /// Another member.
         rank: Rank,
-        /// The colour that it asked for.
+        /// The colour that it requested.
         colour: u32,
-        /// The colour that this member asked for.
+        /// The colour that this member requested.
         own: u32,
     },
-    /// This rank has entered the barrier and not yet seen its end.
+    /// This rank has entered the barrier and not yet observed its end.
     #[error("a barrier of colour {0} is in progress")]
     Outstanding(u32),
     /// This rank has not entered the barrier.
     #[error("no barrier of colour {0} was started")]
     Idle(u32),
-    /// A member has given the colour back while others were in the barrier.
+    /// A member has released the colour while others were in the barrier.
     #[error("{rank} has given colour {colour} back")]
     Freed {
         /// The colour.
@@ -77,13 +77,13 @@ pub trait Colours {
     /// Returns the number of colours, at least 1.
     fn count(&self) -> u32;
     /// Claims a colour for this rank, as one of these members, for a barrier that all of them
-    /// claim. Refuses all members, or none, except with [`ColourError::Taken`].
+    /// claim. Refuses either all members or none, except with [`ColourError::Taken`].
     ///
     /// # Errors
     /// [`ColourError::NoSuchColour`], [`ColourError::SharedNode`], [`ColourError::NoBox`],
     /// [`ColourError::Taken`].
     fn claim(&self, colour: u32, members: &[Rank]) -> Result<()>;
-    /// Gives a colour back that this rank has claimed. Ignored if it has not.
+    /// Releases a colour that this rank has claimed; otherwise does nothing.
     fn free(&self, colour: u32);
     /// Enters the barrier.
     ///
@@ -111,16 +111,16 @@ impl Fabric {
     }
 }
 
-/// A barrier that the network's switches carry out.
+/// A barrier executed by the network's switches.
 ///
-/// Every member's signal goes to the switches and their signal back to every member, in a time that
-/// does not depend on the number of members. For that the members run on different nodes that fill
-/// a *box*: a line, a rectangle, a cuboid. Switches distinguish barriers by *colour*, a small
-/// number; a node belongs to one barrier of each colour at a time.
+/// Every member sends a signal to the switches, which send one back to every member, in a time that
+/// does not depend on the number of members. This requires that the members run on different nodes
+/// that fill a *box*: a line, a rectangle, a cuboid. Switches distinguish barriers by *colour*, a
+/// small number; a node belongs to one barrier of each colour at a time.
 ///
 /// Persistent, like [`super::Barrier`]: between [`start`](ColourBarrier::start) and
-/// [`wait`](ColourBarrier::wait) the rank may compute. Dropping it gives the colour back; members
-/// that are still in a barrier with it then get [`ColourError::Freed`]. It does not make puts
+/// [`wait`](ColourBarrier::wait) the rank may compute. Dropping it releases the colour; members
+/// that are still in a barrier with it then receive [`ColourError::Freed`]. It does not make puts
 /// visible: flush them before [`start`](ColourBarrier::start).
 ///
 /// ```
@@ -151,9 +151,10 @@ impl ColourBarrier {
     /// Claims a colour for the members of a group: at all of them, or at none. Collective.
     ///
     /// # Errors
-    /// The same kind at all members: [`ColourError::NoSuchColour`], [`ColourError::NoBox`],
-    /// [`ColourError::SharedNode`], [`ColourError::Taken`], [`ColourError::Disagreement`],
-    /// [`FabricError::Unsupported`] where there are no such barriers; and as [`Group::allgather`].
+    /// Every member receives the same kind of error: [`ColourError::NoSuchColour`],
+    /// [`ColourError::NoBox`], [`ColourError::SharedNode`], [`ColourError::Taken`],
+    /// [`ColourError::Disagreement`], [`FabricError::Unsupported`] if there are no such barriers;
+    /// and as [`Group::allgather`].
     pub fn claim(group: &mut Group, colour: u32) -> impl Future<Output = Result<Self>> {
         let claimed: Boxed<'_, Result<Self>> = Box::pin(Self::claim_all(group, colour));
         claimed
@@ -163,7 +164,7 @@ impl ColourBarrier {
         let members = (0..group.len()).map(|member| group.rank(member)).collect::<Result<Box<[Rank]>>>()?;
         let fabric = group.fabric().clone();
         let mine = fabric.colours()?.claim(colour, &members);
-        // Gives the colour back unless all members have it.
+        // Releases the colour unless all members have it.
         let claimed = mine.is_ok().then(|| ColourBarrier { fabric, colour, members });
         let all = group.allgather([u64::from(colour), u64::from(claimed.is_some())]).await?;
         for (member, [theirs, _]) in all.iter().enumerate() {
@@ -188,7 +189,7 @@ impl ColourBarrier {
     /// takes.
     ///
     /// # Errors
-    /// [`ColourError::Outstanding`] if this member has not seen the end of the last one.
+    /// [`ColourError::Outstanding`] if this member has not observed the end of the last one.
     pub fn start(&mut self) -> Result<()> {
         self.fabric.colours()?.start(self.colour)
     }
@@ -196,8 +197,8 @@ impl ColourBarrier {
     /// Waits until every member has entered. Dropping the future leaves the barrier in progress.
     ///
     /// # Errors
-    /// [`ColourError::Idle`] if this member has not entered, [`ColourError::Freed`] if another has
-    /// given the colour back, [`FabricError::PeerLost`] if another was lost.
+    /// [`ColourError::Idle`] if this member has not entered, [`ColourError::Freed`] if another one
+    /// has released the colour, [`FabricError::PeerLost`] if another one was lost.
     pub fn wait(&mut self) -> impl Future<Output = Result<()>> {
         let (fabric, colour, deps) = (&self.fabric, self.colour, Deps::Ranks(&self.members));
         let mut wait = SlotGuard::new(|slot, _| {

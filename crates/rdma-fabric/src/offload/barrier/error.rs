@@ -3,25 +3,25 @@
 use super::{GateId, ReduceOp};
 use crate::Rank;
 
-/// An error of a barrier unit, or of a round. Names the gate.
+/// An error of a barrier unit, or of a round, with the gate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// The unit has fewer gates left than were asked for.
+    /// The unit has fewer free gates than requested.
     #[error(
         "{rank} cannot have {wanted} gates, one of them a start/end gate: its unit has {starts} start/end and {relays} relay gates left"
     )]
     NoGates {
         /// The rank that owns the unit.
         rank: Rank,
-        /// Gates asked for, the start/end gate included; 0 if a peer does not know.
+        /// Number of gates requested, including the start/end gate; 0 at peers that do not know it.
         wanted: usize,
         /// Start/end gates left.
         starts: usize,
         /// Relay gates left.
         relays: usize,
     },
-    /// The gate is another rank's, or does not exist.
+    /// The gate belongs to another rank, or does not exist.
     #[error("{gate} is not a gate of {rank}")]
     NotOwn {
         /// The gate.
@@ -55,10 +55,11 @@ pub enum GateError {
     NotLocal {
         /// The gate.
         gate: GateId,
-        /// The other end of the wire.
+        /// The other end of the connection.
         other: GateId,
     },
-    /// A wire leads to a gate whose wire does not lead back; it may not have been set in time.
+    /// A gate is connected to a gate that is not connected back; the latter may not have been set
+    /// in time.
     #[error("{by} is wired to {gate}, which does not point back")]
     PointsElsewhere {
         /// The gate that is named.
@@ -66,11 +67,11 @@ pub enum GateError {
         /// The gate that names it.
         by: GateId,
     },
-    /// Members gave different operations, types or numbers of values. Tofu's
+    /// Members passed different operations, types or numbers of values. Tofu's
     /// `UTOFU_ERR_BARRIER_MISMATCH`.
     #[error("signals of different operations, types or numbers of values met at {0}")]
     Mismatch(GateId),
-    /// The group's members asked for different shapes or owners.
+    /// The group's members requested different shapes or owners.
     #[error("members of the group asked for different reductions")]
     Disagreement,
     /// More values than a signal carries.

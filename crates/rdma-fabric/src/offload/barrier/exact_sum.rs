@@ -1,13 +1,13 @@
 //! Sums of `f64` that do not depend on the order: a wide integer with one exponent for all addends.
 //!
 //! Tofu's BFPSUM converts to a block floating format and adds integers; here the integer is so wide
-//! that nothing is ever lost (Kulisch's accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴;
+//! that no bits are ever lost (Kulisch accumulator). Its unit is the smallest subnormal, 2⁻¹⁰⁷⁴;
 //! the largest finite `f64` is below 2²⁰⁹⁸ units. With a sign, that leaves 77 bits for carries in
 //! the 2176 bits of 34 words: room for more addends than a job can have ranks.
 //!
-//! * Adding is exact, so any order and any tree give the same bits.
+//! * Addition is exact, so any order and any tree yield the same bits.
 //! * Rounding is done once, at the end, to nearest, ties to even. A sum beyond the largest `f64` is
-//!   then infinite, as IEEE 754 rounds it; nothing can overflow on the way.
+//!   then infinite, as in IEEE 754 rounding; intermediate results cannot overflow.
 //! * Any NaN, or infinities of both signs, make the sum the NaN `0x7ff8_0000_0000_0000`; infinities
 //!   of one sign make it that infinity.
 //! * A sum of only negative zeros is −0; every other sum that is zero is +0.
@@ -118,21 +118,21 @@ impl ExactSum {
         words
     }
 
-    /// Restores the sum from [`ExactSum::words`]; `None` for words that no sum has.
+    /// Restores the sum from [`ExactSum::words`]; `None` for words that do not encode a sum.
     pub fn from_words(words: &[u64; Self::WORDS]) -> Option<Self> {
         let (limbs, flags) = (words[..LIMBS].try_into().ok()?, words[LIMBS]);
         (flags < 16).then_some(ExactSum { limbs, flags })
     }
 }
 
-/// The sum against arbitrary-precision integers, in any order and any tree.
+/// The sum compared with arbitrary-precision integers, in any order and any tree.
 #[cfg(test)]
 mod tests {
     use super::*;
     use num_bigint::{BigInt, Sign};
     use proptest::prelude::*;
 
-    /// Any bits at all, and neighbourhoods where rounding and cancellation happen.
+    /// Arbitrary bits, and ranges in which rounding and cancellation occur.
     fn addend() -> impl Strategy<Value = f64> {
         let finite = any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite());
         let subnormal = (any::<bool>(), 0u64..1 << 52).prop_map(|(s, f)| f64::from_bits(u64::from(s) << 63 | f));
@@ -155,7 +155,8 @@ mod tests {
         if x.is_sign_negative() { -magnitude } else { magnitude }
     }
 
-    /// Returns the nearest `f64`, by search: this shares no arithmetic with the code under test.
+    /// Returns the nearest `f64`, found by search, which shares no arithmetic with the code under
+    /// test.
     fn nearest(sum: &BigInt) -> f64 {
         let negative = sum.sign() == Sign::Minus;
         let magnitude = if negative { -sum.clone() } else { sum.clone() };
@@ -172,7 +173,7 @@ mod tests {
         f64::from_bits(if up { high } else { low } | u64::from(negative) << 63)
     }
 
-    /// Sums by a tree drawn from `shape`: takes two sums out and puts their sum back.
+    /// Sums along a tree given by `shape`, which repeatedly replaces two sums with their sum.
     fn by_tree(addends: &[f64], shape: &[u32]) -> ExactSum {
         let mut sums: Vec<ExactSum> = addends.iter().map(|x| ExactSum::new(*x)).collect();
         let mut draw = shape.iter().cycle();
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(sum(&[-f64::MAX, -f64::MAX / 2f64.powi(53)]), f64::NEG_INFINITY);
         assert_eq!(sum(&[f64::from_bits(1), f64::from_bits(1)]).to_bits(), 2);
         assert_eq!(sum(&[f64::MIN_POSITIVE, -f64::from_bits(1)]).to_bits(), (1 << 52) - 1);
-        // Ties go to even, and addends far below decide.
+        // Ties round to even, and much smaller addends break ties.
         let half = 2f64.powi(-53);
         assert_eq!(sum(&[1.0, half]), 1.0);
         assert_eq!(sum(&[1.0, half, f64::from_bits(1)]), 1.0 + 2.0 * half);
@@ -246,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_float_tree_would_not_do() {
-        // Without the property: the same addends in two orders, added as f64.
+        // For comparison, plain f64 addition of the same addends depends on the order.
         let addends = [1e16, 1.0, -1e16, 1.0];
         let plain: f64 = addends.iter().sum();
         let sorted: f64 = [1e16, -1e16, 1.0, 1.0].iter().sum();

@@ -5,10 +5,10 @@ use crate::{FabricError, Rank, Result};
 use bytemuck::{Pod, Zeroable};
 use core::fmt;
 
-/// Names a gate of some rank. Plain 64-bit data: send it like any other value.
+/// Identifies a gate of a rank. Plain 64-bit data: send it like any other value.
 ///
-/// The generation changes when a gate is freed, so that a name that has outlived its gate is an
-/// error ([`GateError::Freed`]) and never another gate.
+/// The generation changes when a gate is freed, so that an identifier that has outlived its gate is
+/// an error ([`GateError::Freed`]) and never another gate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct GateId(u64);
@@ -24,7 +24,8 @@ impl GateId {
     /// Indices in a rank's or node's table are below this.
     pub const INDICES: u32 = 1 << INDEX_BITS;
 
-    /// Creates the name of a gate in `rank`'s table; the meaning of indices is up to the provider.
+    /// Creates the identifier of a gate in `rank`'s table; the meaning of indices is up to the
+    /// provider.
     ///
     /// # Panics
     /// If `index` or `generation` is out of range.
@@ -39,8 +40,8 @@ impl GateId {
         self.0
     }
 
-    /// Restores the name from [`GateId::to_bits`]. Any number is accepted; using it shows whether
-    /// it names a gate.
+    /// Restores the identifier from [`GateId::to_bits`]. Any number is accepted; whether it
+    /// identifies a gate is checked on use.
     pub const fn from_bits(bits: u64) -> Self {
         GateId(bits)
     }
@@ -86,7 +87,7 @@ impl fmt::Display for GateId {
     }
 }
 
-/// The wires of a gate: where its inputs come from and its outputs go to.
+/// The connections of a gate: the sources of its inputs and the destinations of its outputs.
 ///
 /// For a start/end gate the destinations belong to its start half, the sources to its end half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +124,7 @@ pub fn check_wirings(
     wirings: &[Wiring],
     alive: impl Fn(GateId) -> Result<(Wiring, bool)>,
 ) -> Result<()> {
-    // The wiring as it will be afterwards; of several settings of one gate the last counts.
+    // The wiring after the change; among several settings of one gate the last one counts.
     let after = |gate: GateId| -> Result<Wiring> {
         let (now, _) = alive(gate)?;
         Ok(wirings.iter().rfind(|w| w.gate == gate).copied().unwrap_or(now))
@@ -181,7 +182,7 @@ mod tests {
         GateId::new(ME, index, 1)
     }
 
-    /// Gate 0 is a start/end gate; gates below 4 live and have no wires.
+    /// Gate 0 is a start/end gate; gates below 4 exist and have no connections.
     fn alive(gate: GateId) -> Result<(Wiring, bool)> {
         if gate.index() < 4 { Ok((Wiring::none(gate), gate.index() == 0)) } else { Err(GateError::Freed(gate).into()) }
     }

@@ -20,13 +20,13 @@
 //! # Errors
 //! Faults travel like values: a gate whose inputs differ in operation, type or number of values
 //! signals [`GateError::Mismatch`] instead, and every operation that depends on it ends with that
-//! error. So does a wire to a gate that doesn't point back ([`GateError::PointsElsewhere`]), or
-//! that was freed ([`GateError::Freed`]). The round is then over, and the next one may be started.
-//! All gates must be set before the first of them is started: synchronise in between.
+//! error. So does a connection to a gate that does not point back ([`GateError::PointsElsewhere`]),
+//! or that was freed ([`GateError::Freed`]). The round is then complete, and the next one may be
+//! started. All gates must be set before the first of them is started: synchronise in between.
 //!
 //! # Barriers by colour
 //! Other networks have no gates: their switches combine the signals of all nodes of a box.
-//! [`ColourBarrier`] is such a barrier, where there is one.
+//! [`ColourBarrier`] is such a barrier, on networks that have one.
 //!
 //! Source: Tofu's barrier interface, gates called BG and VBG there (`utofu_set_vbg`,
 //! `utofu_barrier`, `utofu_reduce_*`).

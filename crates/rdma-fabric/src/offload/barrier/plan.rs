@@ -1,12 +1,12 @@
 //! The wiring of the members' gates: the usual graphs, for any number of members.
 //!
 //! * *Recursive doubling*: in step *k* members whose numbers differ in bit *k* exchange their
-//!   partial results. With *n* = 2^k + *r* members, each of the first *r* first takes in the values
-//!   of one of the last *r* and sends it the result afterwards: the remote destination of its last
-//!   gate has no other use.
-//! * *Ring to an owner*: values go from member to member and end with the owner. The other members
-//!   do not receive the result.
-//! * *Ring*: a ring to an owner, from which the result travels once around the ring.
+//!   partial results. With *n* = 2^k + *r* members, each of the first *r* first receives the values
+//!   of one of the last *r*, and finally sends it the result through the remote destination of its
+//!   last gate, which has no other use.
+//! * **Ring to an owner*: values are passed from member to member and end at the owner. The other
+//!   members do not receive the result.
+//! * **Ring*: a ring to an owner, followed by one circulation of the result around the ring.
 
 /// The shape of the graph of a barrier or reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub enum GraphShape {
 /// The index of a member's gate: 0 is its start/end gate, others are its relay gates.
 pub(super) type GateIndex = usize;
 
-/// The wires of one of this member's gates.
+/// The connections of one of this member's gates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wires {
     pub(super) source_local: Option<GateIndex>,
@@ -29,7 +29,7 @@ pub(super) struct Wires {
     pub(super) destination_remote: Option<(usize, GateIndex)>,
 }
 
-/// One member's part: the wires of its gates, by slot.
+/// One member's part: the connections of its gates, by slot.
 pub(super) type Plan = Vec<Wires>;
 
 /// The largest number of gates that a member has.
@@ -40,7 +40,7 @@ fn link(plan: &mut Plan, from: GateIndex, to: GateIndex) {
     plan[to].source_local = Some(from);
 }
 
-/// Returns a member's gates in a graph that gives every member the result.
+/// Returns a member's gates in a graph in which every member receives the result.
 pub(super) fn all(shape: GraphShape, n: usize, me: usize) -> Plan {
     match shape {
         _ if n <= 1 => vec![Wires::default()],
@@ -53,7 +53,7 @@ fn doubling(n: usize, me: usize) -> Plan {
     let steps = n.ilog2() as usize;
     let core = 1 << steps;
     let taken_in = n - core;
-    // Whether a member has a gate that takes in another member's values before its first step.
+    // Whether a member has a gate that receives another member's values before its first step.
     let folds = |member: usize| usize::from(member < taken_in);
     if me >= core {
         // The last gate of its host sends it the result.
@@ -98,13 +98,13 @@ impl Ring {
     fn member(&self, place: usize) -> usize {
         (place + self.owner + 1) % self.n
     }
-    /// Returns the gate at `place` that sends the sum of all members up to there.
+    /// Returns the gate at `place` that sends the sum of all members up to that place.
     fn sender(&self, place: usize) -> (usize, GateIndex) {
         (self.member(place), usize::from(place > 0))
     }
 }
 
-/// Returns a member's gates in a graph that gives only the owner the result.
+/// Returns a member's gates in a graph in which only the owner receives the result.
 pub(super) fn to_owner(n: usize, owner: usize, me: usize) -> Plan {
     if n <= 1 {
         return vec![Wires::default()];
@@ -129,8 +129,8 @@ fn ring(n: usize, me: usize) -> Plan {
     let mut plan = to_owner(n, n - 1, me);
     let ring = Ring { n, owner: n - 1 };
     let place = ring.place(me);
-    // The result travels around the ring from the owner: places 0 to n - 3 pass it on by a gate,
-    // place n - 2 takes it.
+    // The result travels around the ring from the owner: places 0 to n - 3 forward it through a
+    // gate, place n - 2 receives it.
     let back_slot = |place: usize| if place + 2 < n { 1 + usize::from(place > 0) } else { 0 };
     if place + 1 == n {
         plan[1].destination_remote = Some((ring.member(0), back_slot(0)));

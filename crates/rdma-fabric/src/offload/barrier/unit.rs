@@ -8,7 +8,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// Limits of a rank's barrier unit: values to ask for at run time, like [`crate::Caps`].
+/// Limits of a rank's barrier unit, to be queried at run time like [`crate::Caps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BarrierLimits {
@@ -24,7 +24,7 @@ impl BarrierLimits {
     /// No barrier unit.
     pub const NONE: BarrierLimits = BarrierLimits::own(0, 0);
 
-    /// Returns the limits of a unit that belongs to one rank alone.
+    /// Returns the limits of a unit that belongs to a single rank.
     pub const fn own(start_gates: usize, relay_gates: usize) -> Self {
         BarrierLimits { start_gates, relay_gates, ranks_per_unit: 1 }
     }
@@ -77,28 +77,28 @@ impl Fabric {
         self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
-    /// Gives gates back. Signals that they have sent can still be combined by the receiving gates;
-    /// a gate that waits for another signal of theirs, or signals them, gets [`GateError::Freed`].
-    /// Only this rank's own gates are freed; others are ignored.
+    /// Frees gates. Signals that they have sent can still be combined by the receiving gates; a
+    /// gate that waits for another signal from them, or signals them, receives
+    /// [`GateError::Freed`]. Only this rank's own gates are freed; others are ignored.
     pub fn free_gates(&self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
             unit.free(gates);
         }
     }
 
-    /// Sets wires of this rank's own gates, all or none, and restarts the count of their rounds.
-    /// Peers set their own gates. Members synchronise between setting the last gate and starting
-    /// the first. Local, except where wires lead to other nodes, or led there: then this waits
-    /// until all ranks there that are not lost have been notified, which does not depend on their
-    /// actions.
+    /// Sets the connections of this rank's own gates, all or none, and restarts the count of their
+    /// rounds. Peers set their own gates. Members synchronise between setting the last gate and
+    /// starting the first. Local, except if gates are, or were, connected to other nodes: then this
+    /// waits until all ranks on those nodes that are not lost have been notified, which does not
+    /// depend on their actions.
     ///
-    /// Local wires are checked here. Of remote wires only the rank is checked; the target of such a
-    /// wire is checked whenever it is used.
+    /// Local connections are checked here. For remote connections only the rank is checked; the
+    /// target is checked on each use.
     ///
     /// # Errors
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
-    /// [`GateError::Outstanding`]; between nodes, [`FabricError::Aborted`] and [`FabricError::System`],
-    /// after which the gates are of no use.
+    /// [`GateError::Outstanding`]; between nodes, [`FabricError::Aborted`] and
+    /// [`FabricError::System`], after which the gates are unusable.
     pub fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
         self.unit()?.set(wirings)
     }
@@ -152,7 +152,7 @@ impl Fabric {
     }
 }
 
-/// Gates that a rank has allocated; freed when dropped.
+/// Gates allocated by a rank; freed when dropped.
 pub struct Gates {
     fabric: Fabric,
     /// The start/end gate first.
@@ -170,7 +170,7 @@ impl Gates {
         &self.ids
     }
 
-    /// Returns the fabric that the gates belong to.
+    /// Returns the fabric to which the gates belong.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }

@@ -78,7 +78,7 @@ impl GateValue for f64 {
     }
 }
 
-/// An operation and its values, as a member contributes them or as the result has them.
+/// An operation and its values: those contributed by a member, or those of the result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Values {
     pub(super) op: ReduceOp,
@@ -132,12 +132,12 @@ impl Values {
         self.count.into()
     }
 
-    /// Returns whether there are no values, as in a barrier.
+    /// Returns whether there are no values, as is the case in a barrier.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Returns value `index`; `None` if it does not exist or is of another type.
+    /// Returns value `index`; `None` if it does not exist or has a different type.
     pub fn get<T: GateValue>(&self, index: usize) -> Option<T> {
         (self.float == T::FLOAT && index < self.len()).then(|| T::of_bits(self.words[index]))
     }
@@ -173,7 +173,7 @@ impl Values {
         }
     }
 
-    /// Converts values to the form that results have: all NaNs become one.
+    /// Converts values to the canonical form of results: all NaNs become the same one.
     pub(super) fn canonical(mut self) -> Self {
         if self.float {
             self.words.iter_mut().filter(|word| f64::from_bits(**word).is_nan()).for_each(|word| *word = 0x7ff8 << 48);

@@ -4,10 +4,10 @@ use super::{ExactSum, GateError, GateId, ReduceOp, Values, values::GateValue};
 use crate::{FabricError, Rank};
 
 /// A fault of a round, as it travels from gate to gate. When two faults arrive at a gate, the
-/// lesser one travels on, so that all members get the same fault for the same set of faults.
+/// lesser one is forwarded, so that all members receive the same fault for the same set of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundFault {
-    /// Signals that differ arrived at this gate.
+    /// Signals that do not match arrived at this gate.
     Mismatch(GateId),
     /// A gate that does not point back.
     PointsElsewhere {
@@ -18,7 +18,7 @@ pub enum RoundFault {
     },
     /// A gate that was freed.
     Freed(GateId),
-    /// The record of a gate of this rank holds a value that no well-behaved rank writes.
+    /// The record of a gate of this rank contains a value that no well-behaved rank writes.
     Corrupt(Rank),
 }
 
@@ -33,7 +33,7 @@ impl From<RoundFault> for FabricError {
     }
 }
 
-/// A signal, as a gate's output holds it for a round.
+/// A signal, in the form stored in a gate's output for a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wave {
     /// Values, except sums of `f64`.
@@ -49,7 +49,7 @@ const SUMS: u8 = 2;
 const FAULT: u8 = 3;
 
 impl Wave {
-    /// The most words that [`Wave::encode`] writes.
+    /// The maximum number of words that [`Wave::encode`] writes.
     pub const WORDS: usize = 1 + <f64 as GateValue>::MOST * ExactSum::WORDS;
 
     /// Converts a member's values when they enter.
@@ -202,7 +202,7 @@ mod tests {
             wave.encode(|at, word| words[at] = word);
             assert_eq!(Wave::decode(|at| words[at]), Some(wave));
             for bit in 0..64 {
-                // Decodes to something or nothing, and asks for no word that isn't there.
+                // Decoding succeeds or fails, but never reads beyond the words.
                 words[0] ^= 1 << bit;
                 let _ = Wave::decode(|at| words[at]);
                 words[0] ^= 1 << bit;

@@ -13,9 +13,9 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// The most bytes that a piggyback put carries.
+    /// The maximum number of bytes that a piggyback put carries.
     pub const MOST: usize = 32;
-    /// The most bytes of a piggyback put that takes only one slot.
+    /// The maximum number of bytes of a piggyback put that takes only one slot.
     pub const ONE_SLOT: usize = 8;
 
     /// Creates a piggyback put from `bytes`; `None` if there are more than [`Inline::MOST`].
@@ -49,21 +49,21 @@ pub enum Width {
 
 /// A command: plain data, checked when it is posted and again when it is executed.
 ///
-/// `to` is the queue at the target: it gives `at` its meaning, receives the remote notice, and has
-/// its session offset advanced.
+/// `to` is the queue at the target: it determines the meaning of `at`, receives the remote notice,
+/// and has its session offset advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Copies `len` bytes from own memory to the target's, for each of the blocks.
+    /// Copies `len` bytes from local memory to the target's memory, for each of the blocks.
     Put {
         /// The target's queue.
         to: QueueId,
-        /// Own memory, as the posting queue addresses it.
+        /// Local memory, as addressed by the posting queue.
         from: Stadd,
-        /// The target's memory, as `to` addresses it.
+        /// The target's memory, as addressed by `to`.
         at: Stadd,
         /// Bytes of each block.
         len: u32,
-        /// Several blocks behave in every way like that many commands posted together.
+        /// Several blocks behave exactly like as many commands posted together.
         blocks: Blocks,
     },
     /// Writes bytes that the descriptor carries.
@@ -75,17 +75,17 @@ pub enum Command {
         /// The target's memory.
         at: Stadd,
     },
-    /// Copies `len` bytes from the target's memory to own memory, for each of the blocks.
+    /// Copies `len` bytes from the target's memory to local memory, for each of the blocks.
     Get {
         /// The target's queue.
         to: QueueId,
         /// The target's memory.
         from: Stadd,
-        /// Own memory.
+        /// The poster's memory.
         at: Stadd,
         /// Bytes of each block.
         len: u32,
-        /// Several blocks behave in every way like that many commands posted together.
+        /// Several blocks behave exactly like as many commands posted together.
         blocks: Blocks,
     },
     /// Fetches and modifies a word of the target (ARMW).
@@ -96,7 +96,7 @@ pub enum Command {
         at: Stadd,
         /// The width of the word.
         width: Width,
-        /// The change. For 4-byte words the low halves of the operands count.
+        /// The change. For 4-byte words the low halves of the operands are used.
         amo: Amo<u64>,
     },
     /// Does nothing, in order with the other commands.

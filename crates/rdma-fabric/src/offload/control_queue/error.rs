@@ -2,14 +2,15 @@
 
 use super::{QueueId, Stadd};
 
-/// An error of a control queue. Small and plain: it also travels in completions and notices.
+/// An error of a control queue. Small and plain, because it is also part of completions and
+/// notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
     /// No such queue is open.
     #[error("{0} is not open")]
     NotOpen(QueueId),
-    /// The CQ asked for is in use.
+    /// The requested CQ is in use.
     #[error("{0} is in use; close it or open another")]
     InUse(QueueId),
     /// All CQs that this queue could have used are in use; the number of those.
@@ -89,8 +90,8 @@ pub enum QueueError {
         /// The address.
         stadd: Stadd,
     },
-    /// Checking mode: the session offset got a whole ring ahead of the read pointer, where hardware
-    /// loses a ring's worth of credit.
+    /// Checking mode: the session offset is a whole ring ahead of the read pointer; in this case
+    /// hardware loses a ring's worth of credit.
     #[error(
         "the session offset of {queue} got to {scheduled}, a whole ring of {depth} slots ahead of the read pointer at {read}"
     )]
@@ -104,9 +105,9 @@ pub enum QueueError {
         /// The ring's slots.
         depth: u32,
     },
-    /// Checking mode of the poster: an advance moved nothing, because of the command's kind or
-    /// because the target's queue has no session offset. If found at posting, nothing was done; if
-    /// found at the target, everything else was.
+    /// Checking mode of the poster: an advance had no effect, because of the command's kind or
+    /// because the target's queue has no session offset. If detected at posting, nothing was done;
+    /// if detected at the target, everything else was done.
     #[error("{queue} asked for an advance by {sps} slots that moves no session offset")]
     CreditIgnored {
         /// The queue that posted it.
@@ -114,7 +115,7 @@ pub enum QueueError {
         /// The slots asked for.
         sps: u8,
     },
-    /// A notice found the message receive queue full; the queue has stopped.
+    /// A notice arrived when the message receive queue was full; the queue has stopped.
     #[error(
         "the message receive queue of {queue} is full with {depth} notices: one was lost, and the queue has stopped"
     )]
@@ -124,8 +125,8 @@ pub enum QueueError {
         /// The number of its entries.
         depth: u32,
     },
-    /// The rank that executed a command of the queue died while doing so; the command was carried
-    /// out in part, at most once.
+    /// The rank that executed a command of the queue died while doing so; the command was executed
+    /// partially, at most once.
     #[error("the command at slot {slot} of {queue} was interrupted by the death of the rank that executed it")]
     Interrupted {
         /// The queue.
@@ -136,7 +137,7 @@ pub enum QueueError {
     /// The rank that owns the queue was lost.
     #[error("the rank of {0} was lost")]
     PeerLost(QueueId),
-    /// A ring or table in shared memory holds a value that no well-behaved rank writes.
+    /// A ring or table in shared memory contains a value that no well-behaved rank writes.
     #[error("control data of {queue} is damaged: {what}")]
     Corrupt {
         /// The queue.

@@ -1,9 +1,10 @@
-//! Names of control queues, and of memory as a control queue addresses it.
+//! Identifiers of control queues, and addresses of memory as used by a control queue.
 
 use crate::Rank;
 use core::{fmt, ops::Add};
 
-/// Names a control queue of the job (uTofu's VCQ id). Plain data: exchange it like any other value.
+/// Identifies a control queue of the job (uTofu's VCQ ID). Plain data: exchange it like any other
+/// value.
 ///
 /// It consists of the rank, the engine (TNI), the number of the CQ on that engine, and the context,
 /// which distinguishes virtual queues that share a CQ opened in normal mode.
@@ -15,7 +16,7 @@ impl QueueId {
     /// Number of bits used, from the lowest up: CQ 8, engine 4, context 4, rank 24.
     pub const BITS: u32 = 40;
 
-    /// Creates the name of queue `number` of engine `engine`; `context` is its number among those
+    /// Creates the ID of queue `number` of engine `engine`; `context` is its number among those
     /// that share it.
     ///
     /// # Panics
@@ -25,12 +26,12 @@ impl QueueId {
         QueueId((rank.number() as u64) << 16 | (context as u64) << 12 | (engine as u64) << 8 | number as u64)
     }
 
-    /// Returns the rank that the queue belongs to.
+    /// Returns the rank to which the queue belongs.
     pub const fn rank(self) -> Rank {
         Rank::new((self.0 >> 16) as u32 & 0xff_ffff)
     }
 
-    /// Returns the RDMA engine (TNI) that the queue is on.
+    /// Returns the queue's RDMA engine (TNI).
     pub const fn engine(self) -> u8 {
         (self.0 >> 8) as u8 & 0xf
     }
@@ -73,7 +74,7 @@ impl fmt::Display for QueueId {
     }
 }
 
-/// A steering address: memory as one control queue addresses it. It holds a steering tag (STag) in
+/// A steering address: memory as addressed by one control queue. It holds a steering tag (STag) in
 /// bits 40 and up, and an offset in bytes below.
 ///
 /// `stadd + n` addresses the byte n further on. A STADD has meaning only on the queue on which its
@@ -119,8 +120,8 @@ impl Stadd {
         self.0
     }
 
-    /// Restores the address from [`Stadd::to_bits`]: every word is some address, if perhaps of no
-    /// memory.
+    /// Restores the address from [`Stadd::to_bits`]: every word is an address, though not
+    /// necessarily one of existing memory.
     pub const fn from_bits(bits: u64) -> Self {
         Stadd(bits)
     }
@@ -129,8 +130,8 @@ impl Stadd {
 impl Add<u64> for Stadd {
     type Output = Stadd;
 
-    /// Returns the address `bytes` further on. An offset that leaves its 40 bits is clamped to the
-    /// highest one, which no memory has.
+    /// Returns the address `bytes` further on. An offset that exceeds 40 bits is clamped to the
+    /// highest one, which is beyond any memory.
     fn add(self, bytes: u64) -> Stadd {
         let most = (1 << Self::OFFSET_BITS) - 1;
         Stadd::new(self.tag(), self.offset().saturating_add(bytes).min(most))

@@ -15,8 +15,8 @@ pub struct Posting {
     pub sps: u8,
     /// Whether to report the completion in this queue's TCQ: the local buffer may be reused.
     pub tcq_notice: bool,
-    /// Whether to report in this queue's MRQ that the target has acknowledged, with the result of a
-    /// get or atomic. A nop never reports.
+    /// Whether to report the target's acknowledgement in this queue's MRQ, with the result of a get
+    /// or atomic. A nop never reports.
     pub local_notice: bool,
     /// Whether to leave a notice in the target queue's MRQ.
     pub remote_notice: bool,
@@ -110,36 +110,38 @@ pub struct Completion {
     pub status: Result<(), QueueError>,
 }
 
-/// The command and side that a notice is about.
+/// The command and side to which a notice refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum MrqKind {
-    /// An own put was acknowledged. `remote` is the byte after the last one written.
+    /// This queue's put was acknowledged. `remote` is the byte after the last one written.
     LocalPut = 0,
     /// A peer's put arrived. `remote` is the byte after the last one written.
     RemotePut = 1,
-    /// An own get is complete. `local` is the byte after the last one written.
+    /// This queue's get is complete. `local` is the byte after the last one written.
     LocalGet = 2,
     /// A peer's get was served. `remote` is the byte after the last one read.
     RemoteGet = 3,
-    /// An own atomic is complete. `value` is the previous value of the word, `remote` its address.
+    /// This queue's atomic is complete. `value` is the previous value of the word, `remote` its
+    /// address.
     LocalAtomic = 4,
     /// A peer's atomic was served. `remote` is the word's address.
     RemoteAtomic = 5,
 }
 
-/// A notice: an entry of the message receive queue. Fields that [`MrqKind`] doesn't name are 0.
+/// A notice: an entry of the message receive queue. Fields that [`MrqKind`] doesn't mention are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MrqNotice {
-    /// The command and side that the notice is about.
+    /// The command and side to which the notice refers.
     pub kind: MrqKind,
-    /// The other side's queue: the target of an own command, the poster of a peer's.
+    /// The other side's queue: the target of this queue's command, or the poster of a peer's
+    /// command.
     pub peer: QueueId,
     /// The command's [`Posting::edata`].
     pub edata: u8,
     /// The word's value before an atomic.
     pub value: u64,
-    /// The own address.
+    /// The poster's local address.
     pub local: Stadd,
     /// The target's address.
     pub remote: Stadd,

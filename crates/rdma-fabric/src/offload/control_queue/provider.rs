@@ -1,4 +1,4 @@
-//! The traits that a provider implements to have control queues.
+//! The traits that a provider implements to support control queues.
 
 use super::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd};
 use crate::{
@@ -51,7 +51,7 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn poll_tcq(&self) -> Result<Option<Completion>>;
     /// Takes the next notice.
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
-    /// Waits until the caller should check `side` again.
+    /// Waits until the caller has to check `side` again.
     fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
     /// Ends a wait at a `side` or, without one, for room. Called for every slot that is not empty.
     /// The preceding poll of that side found the awaited entry.

@@ -31,12 +31,12 @@ impl Fabric {
         self.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
     }
 
-    /// Opens a control queue. Local: peers learn its id by other means.
+    /// Opens a control queue. Local: the program sends the ID to peers.
     ///
     /// # Errors
     /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`]
     /// (depths that are not a power of two, or above the limit, count as such),
-    /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] where there are no queues.
+    /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] if there are no queues.
     pub fn open_queue(&self, spec: QueueSpec) -> Result<ControlQueue> {
         let absent = FabricError::Unsupported { feature: &"control queues" };
         self.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
@@ -49,7 +49,7 @@ impl ControlQueue {
         self.0.id()
     }
 
-    /// Returns the specification of the queue, with the engine and number that it was given.
+    /// Returns the specification of the queue, with the engine and number assigned to it.
     pub fn spec(&self) -> QueueSpec {
         self.0.spec()
     }
@@ -59,7 +59,7 @@ impl ControlQueue {
     ///
     /// # Errors
     /// [`super::QueueError::TooManyTags`], [`FabricError::StaleRegion`],
-    /// [`FabricError::Unsupported`] for memory that queues can't reach.
+    /// [`FabricError::Unsupported`] for memory that queues can't access.
     pub fn register(&self, region: &Region) -> Result<Stadd> {
         self.0.register(region, None)
     }
@@ -92,7 +92,7 @@ impl ControlQueue {
     }
 
     /// Posts a command: [`Refused::Full`] if the TOQ has no room for all its slots now. Never
-    /// blocks. A posting is plain data, so it isn't given back.
+    /// blocks. A posting is plain data, so it isn't returned.
     ///
     /// # Errors
     /// [`Refused`] with [`super::QueueError::Limit`] for numbers out of range, or the error that
@@ -102,18 +102,18 @@ impl ControlQueue {
         self.0.try_post(&[posting]).1
     }
 
-    /// Posts a command, waiting for room, first come, first served. A session queue gets room as
-    /// peers advance it; `deps` names them.
+    /// Posts a command, waiting for room, first come, first served. A session queue gains room as
+    /// these peers, `deps`, advance it.
     ///
     /// # Errors
-    /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] where
+    /// As [`ControlQueue::try_post`]; [`FabricError::Deadlock`] or [`FabricError::PeersLeft`] if
     /// nothing will ever drain the queue, for example when it is full of delayed starts.
     pub async fn post(&self, posting: Posting, deps: Deps<'_>) -> Result<()> {
         self.post_all(&[posting], deps).await
     }
 
-    /// Posts several commands one after the other, as [`ControlQueue::post`] would each. A provider
-    /// may, however, let those that find room begin together once all of them are there, which is
+    /// Posts several commands one after the other, each as [`ControlQueue::post`] would. However, a
+    /// provider may start those that find room together once all of them are in the queue, which is
     /// cheaper. The commands before one that fails are posted; if the future is dropped, the first
     /// few are.
     ///
@@ -129,7 +129,7 @@ impl ControlQueue {
                 Err(Refused::Full(())) => {}
             }
             let Some((next, others)) = rest.get(posted..).and_then(<[_]>::split_first) else { return Ok(()) };
-            // In the order of those that wait for room.
+            // In order among those that wait for room.
             let mut wait = SlotGuard::new(|slot, ended| self.0.end_wait(slot, None, ended));
             poll_fn(|cx| self.0.poll_post(&mut wait.slot, next, deps, cx)).await?;
             rest = others;
@@ -211,7 +211,7 @@ impl ControlQueue {
     /// Closes the queue and returns the number of its commands that never started.
     ///
     /// # Errors
-    /// A command's first error that was not reported otherwise; the queue is closed nevertheless.
+    /// A command's first error that was not reported otherwise; the queue is closed in any case.
     pub fn close(self) -> Result<u64> {
         self.0.close()
     }

@@ -1,15 +1,15 @@
 //! The specification of queues, their limits, and their pointers.
 
-/// The mode that a control queue is opened in.
+/// The mode in which a control queue is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueueMode {
     /// Commands run in order, as they are posted. Several such queues may share one CQ of the
     /// hardware.
     Normal,
-    /// Commands run in order, as they are posted. The queue is alone on its CQ.
+    /// Commands run in order, as they are posted. The queue does not share its CQ.
     Exclusive,
     /// Commands wait until the session offset (*scheduling pointer*) has passed their slots. The
-    /// queue is alone on its CQ.
+    /// queue does not share its CQ.
     Session,
 }
 
@@ -28,11 +28,10 @@ pub struct QueueSpec {
     pub mrq_depth: u32,
     /// The number of slots by which the session offset is initially ahead.
     pub initial_offset: u32,
-    /// Whether it is an error when hardware would silently lose something: a session offset that
-    /// gets a whole ring ahead ([`super::QueueError::CreditOverrun`]), or an advance that this
-    /// queue posts with a command that can't advance anything, or for a queue that has no session
-    /// offset ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug
-    /// assertions.
+    /// Whether it is an error when hardware would silently lose something: a session offset that is
+    /// a whole ring ahead ([`super::QueueError::CreditOverrun`]), or an advance that this queue
+    /// posts with a command that can't advance anything, or for a queue that has no session offset
+    /// ([`super::QueueError::CreditIgnored`]). The default is true in builds with debug assertions.
     pub checked: bool,
 }
 
@@ -95,7 +94,7 @@ pub struct QueueLimits {
     /// Number of fixed steering tags; tags from 0 to below this are fixed.
     pub fixed_tags: u32,
     /// Whether a STADD of one queue has the same meaning on the rank's other queues. Tofu2 lacks
-    /// this; the ACP paper wishes for it.
+    /// this; the ACP paper calls for it.
     pub shared_address_space: bool,
 }
 
@@ -126,7 +125,7 @@ impl QueueLimits {
 pub struct Pointers {
     /// The next slot that will be executed.
     pub read: u64,
-    /// The next slot that a command will be written to.
+    /// The next slot to which a command will be written.
     pub write: u64,
     /// The session offset: slots before it may be executed. Equals `write` for queues without one.
     pub scheduled: u64,

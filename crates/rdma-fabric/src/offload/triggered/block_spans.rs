@@ -11,7 +11,7 @@ pub(super) struct BlockSpans<W: Pod> {
     pub(super) pairs: Vec<BlockPair<W>>,
     /// Number of pairs that have been posted as a whole.
     pub(super) posted: usize,
-    /// Of the next pair; of the earlier pairs, the operations in flight.
+    /// The progress of the next pair, and the operations in flight of the earlier pairs.
     progress: BlockProgress,
 }
 
@@ -37,7 +37,7 @@ impl<W: Pod> Default for BlockSpans<W> {
 }
 
 impl<W: Pod> BlockSpans<W> {
-    /// Posts without waiting; returns whether that is all.
+    /// Posts without waiting; returns whether everything has been posted.
     fn post(&mut self, fabric: &Fabric) -> Result<bool> {
         while let Some(BlockPair { from, to, elements, blocks }) = self.pairs.get(self.posted) {
             if !BlockPut::new(to, from, *elements, *blocks)?.post(fabric, &mut self.progress)? {

@@ -1,5 +1,4 @@
-//! The board of a rank: sets of puts that it has armed, to be carried out by the next call that
-//! waits.
+//! The board of a rank: sets of puts that it has armed, to be executed by the next call that waits.
 
 use super::set::Set;
 use crate::join;
@@ -10,12 +9,12 @@ use core::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Sets that their owners have lent, and the tasks to wake.
+/// Sets lent by their owners, and the tasks to wake.
 ///
 /// No lock is held while anything is posted or waited for.
 pub(super) struct Board {
     lent: Mutex<Lent>,
-    /// The number of lent sets that have something left to do; read without the lock.
+    /// The number of lent sets with remaining work; read without the lock.
     left: AtomicU64,
     /// A count that grows with every loan, and whenever watching tasks are woken.
     turns: AtomicU64,
@@ -25,17 +24,17 @@ struct Lent {
     sets: Vec<Loan>,
     /// The number of the next loan or watch.
     next: u64,
-    /// Tasks that wait beside the board, and owners that want their sets back.
+    /// Tasks that wait alongside the board, and owners that wait to reclaim their sets.
     watches: Vec<(u64, Waker)>,
-    /// Whether an owner waits for a set that is being carried out.
+    /// Whether an owner waits for a set that is being executed.
     missed: bool,
 }
 
 struct Loan {
     number: u64,
-    /// `None` while it is being carried out.
+    /// `None` while it is being executed.
     set: Option<Box<Set>>,
-    /// Whether something is left to do; counted in [`Board::left`].
+    /// Whether there is remaining work; counted in [`Board::left`].
     left: bool,
 }
 
@@ -50,13 +49,13 @@ impl Board {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether nothing is left to do.
+    /// Returns whether there is no remaining work.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Returns a number that changes when a set was lent, and when watching tasks should check
+    /// Returns a number that changes when a set was lent, and when watching tasks have to check
     /// again.
     #[inline]
     pub(super) fn turns(&self) -> u64 {
@@ -64,7 +63,7 @@ impl Board {
         self.turns.load(Ordering::Acquire)
     }
 
-    /// Takes the tasks that should check again.
+    /// Takes the tasks that have to check again.
     fn turn(&self, lent: &mut Lent) -> Vec<(u64, Waker)> {
         self.turns.fetch_add(1, Ordering::Release);
         core::mem::take(&mut lent.watches)
@@ -115,7 +114,7 @@ impl Board {
         loan
     }
 
-    /// Records whether a set has something left to do.
+    /// Records whether a set has remaining work.
     fn note_left(&self, loan: &mut Loan, left: bool) {
         if core::mem::replace(&mut loan.left, left) && !left {
             self.left.fetch_sub(1, Ordering::Relaxed);
@@ -131,7 +130,7 @@ impl Board {
         drop(gone);
     }
 
-    /// Has `cx` woken when something is lent; each watch is entered once.
+    /// Registers `cx` to be woken when a set is lent; each watch is entered once.
     pub(super) fn watch(&self, cx: &Context<'_>, watch: &mut Watch<'_>) {
         let is_current = |waker: &Waker| waker.will_wake(cx.waker()) && watch.turn == self.turns();
         if watch.waker.as_ref().is_some_and(is_current) {
@@ -146,13 +145,13 @@ impl Board {
         watch.waker = Some(cx.waker().clone());
     }
 
-    /// Carries out the lent sets that no other call holds, once.
+    /// Executes the lent sets that no other call holds, once.
     pub(super) async fn advance(&self) {
         let mut taken = self.take();
         taken.advance().await;
     }
 
-    /// Carries out the lent sets that no other call holds, repeatedly, until nothing is left to do.
+    /// Executes the lent sets that no other call holds, repeatedly, until no work remains.
     pub(super) async fn drive(&self) {
         loop {
             let mut taken = self.take();
@@ -186,8 +185,7 @@ impl Board {
         }
     }
 
-    /// Takes the sets that have something left to do and that no other call holds; other calls
-    /// drive the rest.
+    /// Takes the sets with remaining work and that no other call holds; other calls drive the rest.
     fn take(&self) -> Taken<'_> {
         let mut lent = self.lock();
         let left = lent.sets.iter_mut().filter(|loan| loan.left);

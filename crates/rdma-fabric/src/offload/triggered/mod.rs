@@ -1,25 +1,25 @@
 //! Triggered puts without queues: puts that a rank issues as soon as words of its own reach a
 //! number.
 //!
-//! A network interface with [session queues](crate::control_queue) carries such puts out by itself.
-//! Where there are no queues, or none is left, the CPU has to poll: a rank arms [`TriggeredPuts`],
-//! and puts that can't be issued at once are issued in the next call in which this rank waits, for
-//! any purpose. So a rank that has started two things may wait for them in any order, and so may
-//! its neighbours (MPI 4.1, §2.9: progress).
+//! A network interface with [session queues](crate::control_queue) executes such puts by itself. If
+//! there are no queues, or none is left, the CPU has to poll: a rank arms [`TriggeredPuts`], and
+//! puts that can't be issued immediately are issued in the next call in which this rank waits, for
+//! any purpose. So a rank that has started two operations may wait for them in any order, and so
+//! may its neighbours (MPI 4.1, §2.9: progress).
 //!
 //! # Progress
 //! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] makes progress: owners
 //! waiting for their own puts, the [`crate::Group`]'s collectives, the systems that use such puts.
-//! A rank that computes, or waits for something else (a lock, a notice), makes no progress
-//! meanwhile: that needs queues.
+//! A rank that computes, or waits for something else (a lock, a notice), makes no progress in the
+//! meantime; that requires queues.
 //!
 //! # Nothing is done twice
-//! A put is posted once for each number, no matter which futures are dropped meanwhile: posted puts
-//! are recorded separately from the futures that drive them. Before its word is written a put may
-//! be repeated; afterwards its target may proceed, and must not see it again.
+//! A put is posted once for each number, no matter which futures are dropped in the meantime:
+//! posted puts are recorded separately from the futures that drive them. Before its word is written
+//! a put may be repeated; afterwards its target may proceed, and must not receive it again.
 //!
-//! A future that carries out a put holds it until the network has taken it, and the put's owner
-//! waits for that. So such a future must be polled or dropped, not set aside.
+//! A future that executes a put holds it until the network has accepted it, and the put's owner
+//! waits for that. So such a future must be either polled or dropped, not set aside.
 //!
 //! # Source
 //! Triggered operations: B. Barrett et al., The Portals 4 network programming interface (2012),
@@ -47,7 +47,7 @@ use core::{
 use std::sync::{Arc, OnceLock};
 
 /// The result of a call that does only work that needs no wait: ready if no work is left. Small
-/// enough for registers, because it is requested often.
+/// enough to be returned in registers, because it is requested often.
 pub type Now = Poll<Result<(), Box<FabricError>>>;
 
 /// Returns the number of polls of a word before a wait for it is prepared.
@@ -55,7 +55,7 @@ fn looks(fabric: &Fabric, word: &LocalWord<u64>) -> u32 {
     if fabric.is_shared(word) { 12 } else { 0 }
 }
 
-/// The puts that a rank has armed and can't carry out yet. Each rank has one:
+/// The puts that a rank has armed and can't execute yet. Each rank has one:
 /// [`crate::Fabric::triggers`].
 pub struct Triggers(OnceLock<Arc<Board>>);
 
@@ -82,22 +82,22 @@ impl Triggers {
         Triggers(self.0.clone())
     }
 
-    /// Returns whether no puts are armed that calls other than the owner's should carry out.
+    /// Returns whether there are no armed puts for calls other than the owner's to execute.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.0.get().is_none_or(|board| board.is_idle())
     }
 
-    /// Carries out the puts that are possible now. Waits only for the network.
+    /// Executes the puts that are possible now. Waits only for the network.
     pub async fn advance(&self) {
         if !self.is_idle() {
             self.board().advance().await;
         }
     }
 
-    /// Carries out the puts that are possible now, and returns whether all of `puts` have been
-    /// carried out. Each is checked once: [`Triggers::advance`] followed by [`TriggeredPuts::test`]
-    /// would check those twice that wait for their words.
+    /// Executes the puts that are possible now, and returns whether all of `puts` have been
+    /// executed. Each is checked once; [`Triggers::advance`] followed by [`TriggeredPuts::test`]
+    /// would check those that wait for their words twice.
     ///
     /// # Errors
     /// As [`TriggeredPuts::test`]; the first error in order, after everything possible has been
@@ -120,7 +120,7 @@ impl Triggers {
         if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
     }
 
-    /// Waits until all of the words have reached `number`, and meanwhile carries out puts as
+    /// Waits until all of the words have reached `number`, executing puts in the meantime as
     /// [`Triggers::beside`] does. The wait depends on `ranks`.
     ///
     /// # Errors
@@ -146,8 +146,8 @@ impl Triggers {
         Ok(())
     }
 
-    /// Waits for `awaited`, and meanwhile carries out puts as they become possible, including those
-    /// that other tasks of this rank arm in the meantime.
+    /// Waits for `awaited`, and executes puts as they become possible, including those that other
+    /// tasks of this rank arm in the meantime.
     pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
         let board = self.board();
@@ -165,7 +165,7 @@ impl Triggers {
                 && drive.as_mut().poll(cx).is_ready()
             {
                 driving = None;
-                // That may have been the event that `awaited` was waiting for.
+                // This may have been the event for which `awaited` waits.
                 return awaited.as_mut().poll(cx);
             }
             Poll::Pending

@@ -10,8 +10,8 @@ use core::{
     task::{Poll, ready},
 };
 
-/// A put to another rank that is issued when words of this rank's own have reached a number,
-/// followed by a word there that receives the number.
+/// A put to another rank that is issued when words of this rank have reached a number, followed by
+/// a put of the number to a word at the target.
 pub struct TriggeredPut {
     /// The words that must all have reached the number.
     needs: Vec<LocalWord<u64>>,
@@ -19,20 +19,20 @@ pub struct TriggeredPut {
     /// Transfers whose cells have another width.
     others: Vec<Transfer>,
     to: Rank,
-    /// The word that receives the number, to be seen after the transferred data. `span` is the same
-    /// place.
+    /// The word that receives the number, visible after the transferred data. `span` is the same
+    /// location.
     word: RemoteWord<u64>,
     span: RemoteSpan<u64>,
     /// Whether the word can't overtake anything.
     alone: bool,
-    /// Whether the network keeps the order of puts.
+    /// Whether the network preserves the order of puts.
     in_order: bool,
     /// The last number for which the word was written.
     done: u64,
 }
 
 impl TriggeredPut {
-    /// Puts `transfer` when all of `needs` have reached the number, and after it the number into
+    /// Puts `transfer` when all of `needs` have reached the number, and then puts the number into
     /// `word` of the same rank.
     pub fn new(needs: Vec<LocalWord<u64>>, transfer: Transfer, word: RemoteWord<u64>) -> Self {
         let (to, span, others) = (word.rank(), word.as_span(), Vec::new());
@@ -46,7 +46,7 @@ impl TriggeredPut {
     }
 
     /// Declares that one of the needs comes from a rank that has seen the word's last number: then
-    /// numbers can't overtake each other, and where nothing is transferred nothing is flushed.
+    /// numbers can't overtake each other, and no flush is needed if nothing is transferred.
     #[must_use]
     pub fn answered(mut self) -> Self {
         self.alone = self.transfer.is_empty();
@@ -78,7 +78,7 @@ impl TriggeredPut {
         Ok(None)
     }
 
-    /// Carries the put out if that needs no wait.
+    /// Executes the put if that needs no wait.
     #[inline]
     pub(super) fn go_now(&mut self, fabric: &Fabric, number: u64) -> Now {
         if !self.alone {
@@ -100,7 +100,7 @@ impl TriggeredPut {
         }
     }
 
-    /// Carries the put out. May be dropped and called again: posted transfers are not posted twice.
+    /// Executes the put. May be dropped and called again: posted transfers are not posted twice.
     pub(super) async fn go(&mut self, fabric: &Fabric, number: u64) -> Result<()> {
         let posted = if self.alone {
             PostedWord::Put(post_word(fabric, &self.span, number).await?)
@@ -143,8 +143,8 @@ async fn post_word(fabric: &Fabric, span: &RemoteSpan<u64>, value: u64) -> Resul
     fabric.post(Put { to: span, from: [value], notice: None }).await
 }
 
-/// Posts `value` to a word, given as a word and as a span, to be seen after this rank's earlier
-/// puts to the same target.
+/// Posts `value` to a word, given as a word and as a span, visible after this rank's earlier puts
+/// to the same target.
 async fn post_behind(
     fabric: &Fabric,
     word: &RemoteWord<u64>,
@@ -156,14 +156,14 @@ async fn post_behind(
         return Ok(PostedWord::Put(post_word(fabric, span, value).await?));
     }
     if caps.put_order >= PutOrder::SameTarget {
-        // On this path a later atomic is seen after the data.
+        // With this put order a later atomic is visible after the data.
         return Ok(PostedWord::Swap(fabric.post(Atomic { word, amo: Amo::Swap(value) }).await?));
     }
     fabric.flush(word.rank()).await?;
     Ok(PostedWord::Put(post_word(fabric, span, value).await?))
 }
 
-/// Writes `value` to a word, to be seen after this rank's earlier puts to the same target.
+/// Writes `value` to a word, visible after this rank's earlier puts to the same target.
 ///
 /// # Errors
 /// As [`Fabric::put`] and [`Fabric::flush`].

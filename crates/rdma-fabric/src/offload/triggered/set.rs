@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Puts that are armed together, repeatedly, each time with a greater number.
 ///
-/// Puts that are not possible at once are carried out in the next call of this rank that waits
+/// Puts that are not possible immediately are executed in the next call of this rank that waits
 /// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up puts that are not
 /// carried out; the network still completes the posted ones.
 pub struct TriggeredPuts {

@@ -41,8 +41,8 @@ pub struct Spans<W: Pod> {
 
 struct Pair<W: Pod> {
     from: LocalSpan<W>,
-    /// A clone of `from`, for puts that give it back at once: counting one more owner for each put
-    /// would wait for the stores before.
+    /// A clone of `from`, for puts that return it immediately: incrementing the reference count for
+    /// each put would wait for earlier stores.
     spare: Option<LocalSpan<W>>,
     to: RemoteSpan<W>,
 }
@@ -154,12 +154,12 @@ macro_rules! each {
 }
 
 impl Transfer {
-    /// Creates a transfer with nothing to put.
+    /// Creates an empty transfer.
     pub fn empty() -> Self {
         Transfer::Eight(Spans::new(Vec::new()))
     }
 
-    /// Adds the spans of `other`, or returns it if its cells have another width. Neither is in
+    /// Adds the spans of `other`, or returns it if its cells have a different width. Neither is in
     /// progress.
     pub fn append(&mut self, other: Transfer) -> Option<Transfer> {
         match (self, other) {
@@ -177,7 +177,7 @@ impl Transfer {
         each!(self, spans => spans.pairs.is_empty() && spans.blocks.is_none())
     }
 
-    /// Puts the spans as far as no wait is needed; ready if all are complete. Call this or
+    /// Puts the spans as far as possible without waiting; ready if all are complete. Call this or
     /// [`Transfer::put`] again until then.
     ///
     /// # Errors

@@ -89,8 +89,8 @@ impl CountedTable {
     }
 
     /// B1 or B2 failed, or a check has found `found`. If the lock is free, the writer tries once
-    /// more; if not, it checks the lock a few more times, where that is worthwhile, before it
-    /// queues up.
+    /// more; if not, it checks the lock a few more times, where that is worthwhile, before it joins
+    /// the queue.
     fn not_yet(&self, s: &mut Steps, found: u64) {
         let free = found & (WRITER_ACTIVE | NEXT | self.rules.counted) == 0;
         let again = s.looks < self.looks && found & NEXT == 0;
@@ -103,7 +103,7 @@ impl CountedTable {
         s.looks += u8::from(again);
     }
 
-    /// The writer is inside without a place in the queue.
+    /// The writer has entered without being in the queue.
     fn barged_in(&self, s: &mut Steps) {
         s.at = At::End(End::Inside);
         if s.dropped {
@@ -111,7 +111,7 @@ impl CountedTable {
         }
     }
 
-    /// The writer inside begins to leave, with or without a place in the queue.
+    /// The active writer begins to leave, whether or not it is in the queue.
     pub(super) fn begin_to_leave(&self, s: &mut Steps) {
         if !is_queued(s.word) {
             (s.at, s.then) = (At::XB, Then::End);

@@ -23,9 +23,10 @@ fn was_abandoned(node: Option<NodeId>, old: u64) -> bool {
 impl CountedTable {
     /// Continues with the remaining work for others.
     ///
-    /// Readers come first: they wait only for this rank. The queue of a departing writer comes
-    /// next, then the writer to admit, and last the departures of absent readers, which may admit
-    /// another writer. Readers that have not left yet are counted, so no writer enters too early.
+    /// Readers come first, because they wait only for this rank. The queue of a departing writer is
+    /// next, then the writer to admit, and finally the departures of readers that gave up, which
+    /// may admit another writer. Readers that have not left yet are counted, so no writer enters
+    /// too early.
     pub(super) fn help(&self, s: &mut Steps) -> Option<Transition> {
         s.at = if s.reader.is_some() {
             At::WakeReader

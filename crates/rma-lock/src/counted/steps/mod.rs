@@ -1,8 +1,8 @@
 //! The steps of the locks that count readers, as a table: for readers, for writers, and for ranks
 //! that act on behalf of others.
 //!
-//! The steps are named as in `docs/systems/locks.md`. A step that the printed lock
-//! does not have is named after its function.
+//! The steps are named as in `docs/systems/locks.md`. A step that does not exist in the printed
+//! lock is named after its function.
 
 mod barge;
 mod help;
@@ -306,7 +306,7 @@ impl Steps {
 pub struct CountedTable {
     /// The scheme.
     pub rules: Rules,
-    /// The number of ranks that nodes may name.
+    /// The number of ranks to which nodes may belong.
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
     pub ordered_here: bool,
@@ -315,7 +315,7 @@ pub struct CountedTable {
     /// lock as soon as it is registered.
     pub passing: bool,
     /// The number of times that a writer that may barge in checks whether the lock has become free,
-    /// before it queues up.
+    /// before it joins the queue.
     pub looks: u8,
 }
 
@@ -518,7 +518,7 @@ impl CountedTable {
     }
 
     /// Continues after an operation on another rank's node has failed because that rank has left:
-    /// every rank that waits for an unfinished step of that rank waits for the rank itself, too.
+    /// every rank that waits for an unfinished step of that rank also waits for the rank itself.
     pub(crate) fn lost(&self, s: &mut Steps) -> Option<Transition> {
         if s.at == At::W6 {
             // The node stays in a queue from which no rank will take it.

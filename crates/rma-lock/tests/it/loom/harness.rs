@@ -11,10 +11,10 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum McsMistake {
     Nothing,
-    /// Hands over without a flush of the protected data.
+    /// Passes the lock on without a flush of the protected data.
     NoFlush,
-    /// Hands over by an atomic without that flush, which is correct if puts are ordered before
-    /// atomics.
+    /// Passes the lock on by an atomic without that flush, which is correct if puts are ordered
+    /// before atomics.
     NoFlushButSwap,
     /// Marks itself as blocked only after it can be woken.
     LateInit,
@@ -160,7 +160,8 @@ fn an_ignored_comparison_leaves_the_successor_asleep() {
     check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::IgnoredCas));
 }
 
-/// Puts a value, then a flag by another operation; the receiver reads the value after the flag.
+/// Puts a value, then sets a flag by another operation; the receiver reads the value after the
+/// flag.
 fn message(delivery: Delivery, flush: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         run(Config::new(2, delivery), move |fabric| async move {
@@ -236,7 +237,7 @@ fn copies_are_gets_and_puts_and_no_third_party_does_any() {
                 }
                 let part = |rank, at, len| fabric.remote_span::<u64>(region.at(rank, at), len);
                 fabric.write(&region.span(&fabric, 0, 3)?, &[1u64, 2, 3])?;
-                // Upwards, into cells that have not been read yet.
+                // To higher offsets, into cells that have not been read yet.
                 fabric.copy(&part(fabric.rank(), 8, 3)?, &part(fabric.rank(), 0, 3)?).await?;
                 let refused = fabric.copy(&part(far, 0, 1)?, &part(far, 8, 1)?).await;
                 assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");

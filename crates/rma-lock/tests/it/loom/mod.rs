@@ -1,8 +1,8 @@
 //! Exhaustive checks under loom, within the bounds that each test states: exclusion, visibility,
 //! absence of deadlocks, no traces left behind.
 //!
-//! The fabric runs on a special provider, `loom-fabric`; the protocols are not aware of it, and are
-//! the same compiled code as elsewhere.
+//! The fabric runs on a special provider, `loom-fabric`; the protocols are the same code as
+//! elsewhere.
 
 mod dropping;
 mod harness;
@@ -82,8 +82,8 @@ fn in_time<G>(outcome: Result<G, LockError>) -> Result<Option<G>, LockError> {
     }
 }
 
-/// Takes the lock as `role` requires, looks at the data or changes it, and releases the lock.
-/// Returns whether it took the lock.
+/// Takes the lock as `role` requires, reads or changes the data, and releases the lock. Returns
+/// whether it took the lock.
 async fn use_lock<L: RmaLock>(
     lock: &L,
     word: &RemoteWord<u64>,

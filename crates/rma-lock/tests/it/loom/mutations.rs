@@ -1,7 +1,7 @@
 //! The reader-preference lock with one mutated step: each mutation must be reported.
 //!
-//! `RememberedNext` is missing, because it needs three ranks and two rounds, too much for loom; the
-//! explorer of delivery orders finds it.
+//! `RememberedNext` is missing, because it needs three ranks and two rounds, which is too much for
+//! loom; the explorer of delivery orders finds it.
 
 use super::{
     LoomRole::{self, Clock, Read, Write, WriteBefore},

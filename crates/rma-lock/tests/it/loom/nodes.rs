@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// and the data.
 const CELLS: usize = 56;
 
-/// Takes the lock, looks at the data or changes it, and releases the lock.
+/// Takes the lock, reads or changes the data, and releases the lock.
 async fn once<L: RmaLock>(
     fabric: Fabric,
     data: Rc<DataCell>,

@@ -28,7 +28,7 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
     let first = RecoverableLock::over(&fabric, memory.clone(), HOME, LIMITS)?;
     assert_eq!(first.room().await?, Room { epoch: 0, epochs: 3, deaths: 3 });
     if fabric.rank() == GHOST {
-        // It is inactive, and dies.
+        // The rank is inactive, and dies.
         fabric.sleep_until(LATER + Duration::from_millis(50)).await;
         return Ok(0);
     }

@@ -125,7 +125,7 @@ async fn suspicion(fabric: &Fabric) -> ProgramResult<String> {
             let guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.release().await?;
-            // The data stay torn until a rank clears the mark.
+            // The data remains torn until a rank clears the mark.
             let mut guard = lock.mend().await?;
             assert_eq!(guard.torn(), Some(Torn { by }));
             guard.clear_torn().await?;

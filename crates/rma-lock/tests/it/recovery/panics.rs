@@ -134,7 +134,7 @@ async fn mending(fabric: Fabric) -> ProgramResult<u64> {
     Ok(torn)
 }
 
-/// Mended data are whole, even though the epoch was closed in the meantime.
+/// Mended data is consistent, even though the epoch was closed in the meantime.
 #[test]
 fn a_death_while_somebody_mends_tears_nothing() {
     let stop = Fault { at: Time::from_picos(300_000_000), kind: FaultKind::NodeStop { node: DIES } };

@@ -71,7 +71,7 @@ struct StoppingJob {
     per_node: u32,
     deaths: usize,
     rounds: u64,
-    /// The time for which the home stays.
+    /// The time until which the home stays alive.
     end: Duration,
 }
 
@@ -115,7 +115,7 @@ impl StoppingJob {
                     all.torn += tally.torn;
                     all.version = all.version.max(tally.version);
                 }
-                // Its node stopped after its end, or before.
+                // Its node stopped, before or after the rank had ended.
                 None if stopped(rank) => {}
                 other => panic!("{what}: rank {rank} ended with {other:?}\n{faults}"),
             }

@@ -18,7 +18,7 @@ use rdma_fabric::{Caps, Fabric, RemoteAddr};
 use rma_lock::locks::LockKind;
 use twin::{Lock, Model, Role, Word};
 
-/// A job of the locks' own code, and the same job of the model.
+/// A job that runs the locks' own code, and the same job in the model.
 #[derive(Clone, Copy, Debug)]
 struct Same {
     lock: Lock,

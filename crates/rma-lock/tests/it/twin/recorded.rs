@@ -53,7 +53,7 @@ impl Run {
     fn known(self, same: &Same) -> Vec<Recorded> {
         let Run { data, accesses } = self;
         let known = accesses.into_iter().filter_map(|(by, mut at, access, bits)| {
-            // The model names the lock's words in region 0, the data in region 1.
+            // In the model, the lock's words are in region 0 and the data in region 1.
             at.region.index = u32::from(at.region.index == data);
             same.word(at).map(|word| Recorded { by, word, access, bits })
         });
@@ -78,7 +78,7 @@ struct Recorder {
     record: Record,
     /// The state of a sequence of numbers that depends only on its seed (splitmix64).
     random: AtomicU64,
-    /// The number of accesses of which one lets others go first.
+    /// One in this number of accesses lets other ranks go first.
     every: u64,
 }
 
@@ -173,8 +173,8 @@ fn over(posted: Posted, bits: impl FnOnce(u64) -> u64) -> (Posted, Option<u64>) 
     (posted, bits)
 }
 
-/// Takes the lock, looks at the data or changes it, and releases the lock: one rank's part of
-/// several runs in sequence, each with a separate lock.
+/// Takes the lock, reads or changes the data, and releases the lock: one rank's part of several
+/// runs in sequence, each with a separate lock.
 async fn play<L: RmaLock>(
     plain: Fabric,
     same: Same,

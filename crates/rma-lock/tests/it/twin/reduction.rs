@@ -29,7 +29,7 @@ fn values(search: Search<'_>) -> (BTreeSet<[u64; 8]>, u64) {
     (words, report.states)
 }
 
-/// Making moves at once hides no value of a shared word.
+/// Making moves immediately does not hide any value of a shared word.
 #[test]
 fn at_once() {
     for lock in Lock::ALL {

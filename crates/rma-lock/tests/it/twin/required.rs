@@ -1,5 +1,5 @@
-//! The small jobs among those that must be searched; `cargo xtask twin` searches all of them, and
-//! also without moves made at once.
+//! The small jobs among those that must be searched; `cargo xtask twin` searches all of them, also
+//! without immediate moves.
 
 use std::time::Instant;
 use twin::{Case, Lock, Search, Verdict};

@@ -86,8 +86,8 @@ fn every_run_over_threads_fits() {
 }
 
 /// Each mutation of the [table](super::mistakes) that can show: nodes are cleared when they are
-/// given back, so no rank can observe whether a model clears them too late. If none of the runs
-/// that fit the correct model shows a mutation, it is searched for in more runs of its own job.
+/// released, so no rank can observe whether a model clears them too late. If none of the runs that
+/// fit the correct model shows a mutation, it is searched for in more runs of its own job.
 #[test]
 fn runs_over_threads_do_not_fit_mistakes() {
     const MORE: u64 = 1_000;

@@ -34,7 +34,7 @@ fn memory_of_any_length_is_brought_and_given_back() {
     assert_eq!(everywhere(3, &bring), [vec![300], vec![1, 301], vec![2, 2, 302]]);
 }
 
-/// A home that is not a member: no member gets a window, and all get their memory back.
+/// A home that is not a member: no member receives a window, and all regain their memory.
 async fn refused(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let options = WindowOptions { home: Some(Rank::new(99)), ..Default::default() };

@@ -97,7 +97,7 @@ fn members_must_agree_on_the_size() {
     assert_eq!(everywhere(4, &sizes_differ), [true; 4]);
 }
 
-/// The last rank fails; the others' waits end with an error that names it.
+/// The last rank fails; the others' waits end with an error that contains it.
 async fn lost(fabric: Fabric, how: usize) -> ProgramResult<()> {
     let window = Window::<u64>::allocate(&fabric, 1).await?;
     let last = Rank::new(fabric.ranks() as u32 - 1);

@@ -1,4 +1,4 @@
-//! Random accumulates against a sequential model.
+//! Random accumulates, compared with a sequential model.
 
 use checks::jobs::virtual_time;
 use proptest::prelude::*;

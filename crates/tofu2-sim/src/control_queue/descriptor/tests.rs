@@ -32,7 +32,7 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Atomic { to, at, width, amo: op }
         }),
         (queue(), stadd(), width(), any::<u64>(), any::<u64>()).prop_map(|(to, at, width, expected, new)| {
-            // Only the low half of 4-byte operands counts, and only that is carried.
+            // Only the low half of 4-byte operands is used, and only that half is encoded.
             let mask = if width == Width::Four { 0xffff_ffff } else { u64::MAX };
             Command::Atomic { to, at, width, amo: Amo::CompareSwap { expected: expected & mask, new: new & mask } }
         }),
@@ -79,8 +79,8 @@ proptest! {
         prop_assert_eq!(brief(descriptor.first).is_some(), is_brief);
     }
 
-    /// Anything that decodes encodes to the same bits, whether one bit was flipped or all were
-    /// drawn.
+    /// Anything that can be decoded encodes to the same bits, whether one bit was flipped or all
+    /// bits are random.
     #[test]
     fn garbage_is_refused_or_harmless(
         posting in posting(), word in 0..8usize, bit in 0..64u32, drawn in any::<[u64; 8]>(), flip in any::<bool>()

@@ -5,10 +5,10 @@
 //! the owner writes them ([`OwnGates::hear`](super::own::OwnGates::hear)). The mirrors of a rank
 //! therefore take memory that does not depend on the number of ranks.
 //!
-//! * When a gate fires, is set or is freed, updates are sent to the neighbours that its wires lead
-//!   to; after setting, also to those that its wires led to before. Updates may come from any rank
-//!   of a node, late and in any order: each contains the complete state, and a mirror accepts only
-//!   an update that is newer than its contents.
+//! * When a gate fires, is set or is freed, updates are sent to the neighbours to which its wires
+//!   lead; after setting, also to those to which its wires led before. Updates may come from any
+//!   rank of a node, late and in any order: each contains the complete state, and a mirror accepts
+//!   only an update that is newer than its contents.
 //! * A rank that sets a gate also requests updates from the gate's neighbours, because their
 //!   earlier updates were not for this wire. Until the answer arrives, the state of the neighbour
 //!   is unknown, and the gate waits.
@@ -21,7 +21,7 @@ use rdma_fabric::{
     barrier::{GateId, Wave},
 };
 
-/// The state that a node has of the gate that a wire leads to.
+/// A node's knowledge about the gate to which a wire leads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known {
     /// The gate's record, or its mirror.
@@ -40,11 +40,11 @@ pub(crate) struct News {
     pub(crate) index: u32,
     pub(crate) life: u64,
     pub(crate) setting: u64,
-    /// The round fired last.
+    /// The last round that fired.
     pub(crate) fired: u64,
-    /// The gate that the wire opposite to `wire` leads to, which may be `to`.
+    /// The gate to which the wire opposite to `wire` leads, which may be `to`.
     pub(crate) leads: GateId,
-    /// The gate that the update is for.
+    /// The gate for which the update is.
     pub(crate) to: GateId,
     /// The wire of `to` at whose other end the gate is.
     pub(crate) wire: Field,

@@ -15,9 +15,9 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use rdma_fabric::{Rank, barrier::GateId};
 
 impl OwnGates {
-    /// Writes an update into the mirror at the wire that it is for, if it is newer than the
-    /// mirror's contents. Returns the record that may fire as a result. An answer to a request that
-    /// this rank made when it set its gate (`is_answer`) is accepted whatever it contains.
+    /// Writes an update into the mirror of its wire, if it is newer than the mirror's contents.
+    /// Returns the record that may fire as a result. An answer to a request that this rank made
+    /// when it set its gate (`is_answer`) is accepted regardless of its contents.
     pub(crate) fn hear(&mut self, units: &impl Units, me: Rank, news: &News, is_answer: bool) -> Option<At> {
         // A freed gate still needs to know which packets its destinations have read.
         let outputs = At::outputs(units, news.to).filter(|_| news.to.rank() == me)?;

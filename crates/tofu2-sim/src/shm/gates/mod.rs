@@ -1,8 +1,9 @@
 //! The barrier unit over shared memory: gates are records in their rank's segment.
 //!
-//! No hardware or thread runs them: the CPU whose signal completes a gate's inputs executes the
-//! gate, and then every gate that this one completes, in any rank's segment ([`fire`]). Records are
-//! accessed through the job's mappings and contain only words, each validated when it is read.
+//! No hardware or dedicated thread executes them: the CPU whose signal completes a gate's inputs
+//! executes the gate, and then every gate that this one completes, in any rank's segment
+//! ([`fire`]). Records are accessed through the job's mappings and contain only words, each
+//! validated when it is read.
 //!
 //! Gates of ranks of other nodes have mirrors here instead of records: [`far`].
 //!
@@ -49,7 +50,7 @@ impl JobUnits<'_> {
         if at.node() >= records(self) {
             return self.in_mirror(at, offset);
         }
-        // Every `At` was made for one of this job's ranks.
+        // Every `At` was created for one of this job's ranks.
         self.0.segment_of(at.rank()).expect("a rank of this job").word(Self::offset(at) + offset)
     }
 
@@ -59,7 +60,7 @@ impl JobUnits<'_> {
         self.mirrors(at.rank()).word(layout::gate_mirror(number) + offset)
     }
 
-    /// Waits until ranks of other nodes have confirmed the news.
+    /// Waits until ranks of other nodes have confirmed the updates.
     fn confirm(&self, news: &[News]) -> Result<()> {
         #[cfg(target_os = "linux")]
         if let (Some(elsewhere), false) = (self.0.elsewhere(), news.is_empty()) {
@@ -72,7 +73,7 @@ impl JobUnits<'_> {
     /// Returns the mirrors that a rank of this node keeps.
     #[cfg(target_os = "linux")]
     fn mirrors(&self, rank: Rank) -> &Mapping {
-        // Only where there are other nodes, any gate is on another node.
+        // A gate can be on another node only if there are other nodes.
         self.0.elsewhere().and_then(|elsewhere| elsewhere.mirrors(rank)).expect("a rank of this node")
     }
 
@@ -252,7 +253,7 @@ impl BarrierUnit for Endpoint {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let idle = || FabricError::from(GateError::Idle(gate));
-        // The round that was in progress at first, plus 1.
+        // The slot holds 1 + the round that was in progress at the first poll.
         let round = match slot.0[ROUND].checked_sub(1) {
             Some(round) => round,
             None => self.under_way(&self.own_gates(), gate)?.1,

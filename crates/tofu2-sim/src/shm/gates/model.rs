@@ -1,5 +1,5 @@
 //! Model of the protocol under loom: two members that exchange through one relay gate each, in
-//! every interleaving within a bound on preemptions, and mutants that it must find.
+//! every interleaving within a bound on preemptions, and mutants that it must detect.
 
 use super::{
     far::News,
@@ -31,7 +31,7 @@ enum Mutation {
     OneInput,
     /// States keep one bit of the round.
     RoundBit,
-    /// A gate that fired has no barrier between publishing and looking at its neighbours.
+    /// A gate that fired has no barrier between publishing and checking its neighbours.
     NoFence,
     /// Publishing does not release.
     RelaxedPublish,
@@ -131,7 +131,7 @@ impl Units for Tiny {
     fn tell(&self, _: News) {}
 }
 
-/// Allocates and wires a member's gates as recursive doubling of two members does.
+/// Allocates and connects a member's gates as in recursive doubling of two members.
 fn member(units: &Tiny, me: Rank) -> (OwnGates, GateId) {
     let mut own = OwnGates::default();
     let ids = own.take(units, me, 1, |_| false).unwrap();

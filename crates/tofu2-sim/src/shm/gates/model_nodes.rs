@@ -28,7 +28,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mutation {
     None,
-    /// The receiver of an update does not look at the gate that it is for.
+    /// The receiver of an update does not check the gate that it concerns.
     NotLookedAt,
     /// A gate is only reported to the other node if its owner executed it.
     OwnersTell,
@@ -59,7 +59,7 @@ struct Records {
     own: Mutex<OwnGates>,
 }
 
-/// Two ranks on nodes of their own, each with a start/end gate (records 0 and 2) and a relay gate (1).
+/// Two ranks on different nodes, each with a start/end gate (records 0 and 2) and a relay gate (1).
 struct Both {
     ranks: [Records; 2],
     mutation: Mutation,
@@ -84,7 +84,7 @@ impl Both {
         Both { ranks: [0, 1].map(rank), mutation }
     }
 
-    /// Processes an update about a gate that was fired, on the node that it is for.
+    /// Processes an update about a gate that has fired, on the node of its target.
     fn hear(&self, by: Rank, news: &News) {
         let node = Node { both: self, here: news.to.rank(), by };
         let own = &self.ranks[node.here.index()].own;
@@ -134,7 +134,7 @@ impl Units for Node<'_> {
     }
 }
 
-/// Allocates and wires a member's gates as recursive doubling of two members does.
+/// Allocates and connects a member's gates as in recursive doubling of two members.
 fn member(both: &Both, me: Rank) -> GateId {
     let node = Node { both, here: me, by: me };
     let mut own = both.ranks[me.index()].own.lock().unwrap();

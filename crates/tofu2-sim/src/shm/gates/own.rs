@@ -33,7 +33,7 @@ struct OwnGate {
 }
 
 impl OwnGates {
-    /// Returns the rank's own live gate of this name.
+    /// Returns the rank's own live gate with this ID.
     pub(crate) fn gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         if gate.is_null() || gate.rank() != me {
             return Err(GateError::NotOwn { gate, rank: me }.into());
@@ -54,7 +54,7 @@ impl OwnGates {
         self.gates.get(at.node()).map_or(0, |own| own.life)
     }
 
-    /// Returns the rank's own live start/end gate of this name.
+    /// Returns the rank's own live start/end gate with this ID.
     pub(crate) fn start_gate(&self, units: &impl Units, me: Rank, gate: GateId) -> Result<At> {
         let at = self.gate(units, me, gate)?;
         if at.half(units) == Half::Start { Ok(at) } else { Err(GateError::NotStart(gate).into()) }
@@ -125,8 +125,8 @@ impl OwnGates {
     }
 
     /// Returns updates for ranks of other nodes, to be confirmed by them. Their answers may show
-    /// that the destinations of freed gates have read all packets, so that these gates can be used
-    /// again.
+    /// that the destinations of freed gates have read all packets, so that these gates can be
+    /// reused.
     pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<News> {
         let outputs = (0..self.gates.len()).filter(|&index| self.gates[index].life.is_multiple_of(2));
         let waits = outputs.filter_map(|index| At::new(units, me, index)).filter(|&at| !is_drained(units, at, &gone));
@@ -152,8 +152,8 @@ impl OwnGates {
     }
 
     /// Sets wires, which have been checked. Returns the updates that ranks of other nodes must
-    /// confirm before any gate is started: for the gates that the wires lead to, and for those that
-    /// they led to.
+    /// confirm before any gate is started: for the gates to which the wires lead, and for those to
+    /// which they led.
     pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<Vec<News>> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
@@ -186,7 +186,7 @@ impl OwnGates {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
-                // Release: a rank that sees the new round sees the new wires.
+                // Release: a rank that sees the new round also sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
                 // Release: pairs with the acquire in `far::news`.
                 units.word(at, Field::Setting).store(setting.wrapping_add(1), Release);
@@ -238,7 +238,7 @@ fn reset(units: &impl Units, at: At) -> bool {
     unpack(now).1 == 0 && state.replace(now, pack(0, 0), AcqRel, Relaxed).is_ok()
 }
 
-/// Returns whether no rank will read packets of a freed gate any more and none is executing it.
+/// Returns whether no rank will read packets of a freed gate any longer and none is executing it.
 fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));

@@ -3,12 +3,12 @@
 //! ```text
 //! record: | life | state | four wires | posted | setting | packet of even rounds | packet of odd rounds |
 //! ```
-//! * *life*: odd while the gate is allocated; incremented whenever that changes. A gate's name
+//! * *life*: odd while the gate is allocated; incremented whenever that changes. A gate's ID
 //!   contains this number.
 //! * *state*: the round fired last (39 bits), and the rank that is executing the next one: rank + 1
 //!   (25 bits), or 0.
-//! * *posted*: in a start half, the last round for which its host has given values; in a mirror,
-//!   the name of the gate that it mirrors.
+//! * *posted*: in a start half, the last round for which its host has passed values; in a mirror,
+//!   the ID of the gate that it mirrors.
 //! * *setting*: incremented by two whenever the gate is set, and odd in the meantime. It
 //!   distinguishes the rounds of one setting from those of the next.
 //! * A *packet* is the signal of a round, as [`Wave`](rdma_fabric::barrier::Wave) encodes it.
@@ -79,7 +79,7 @@ pub(crate) trait Units {
     fn has_far(&self) -> bool;
     /// Returns whether the records of a rank are on another node.
     fn is_far(&self, rank: Rank) -> bool;
-    /// Sends an update to the rank of another node whose gate it is for.
+    /// Sends an update to the rank of another node that owns the updated gate's neighbour.
     fn tell(&self, news: News);
 }
 
@@ -127,7 +127,7 @@ impl At {
         At { node: end.node - units.gates() as u16, ..end }
     }
 
-    /// Returns the mirror of the gate of another node that the record's remote wire leads to: its
+    /// Returns the mirror of the gate of another node to which the record's remote wire leads: its
     /// source, or its destination.
     pub(crate) fn mirror(self, units: &impl Units, wire: Field) -> At {
         let kinds = if wire == Field::SourceRemote { 1 } else { 2 };
@@ -234,8 +234,8 @@ mod unit_tests {
         assert_eq!((previous(0), is_later(1, ROUNDS - 1), is_later(ROUNDS - 1, 1)), (ROUNDS - 1, true, false));
         assert!(!is_later(4, 4));
         assert_eq!(unpack(pack(ROUNDS - 1, (1 << 24) + 1)), (ROUNDS - 1, (1 << 24) + 1));
-        // A round bit instead of a number would take a neighbour that is two ahead for one of this
-        // round.
+        // A round bit instead of a number would confuse a neighbour that is two ahead with one of
+        // this round.
         assert_eq!(slot(ROUNDS), slot(0));
     }
 }

@@ -1,5 +1,5 @@
-//! Tests gates of endpoints that one thread holds: starting never blocks, so whole rounds run here
-//! step by step.
+//! Tests gates of endpoints owned by one thread: starting never blocks, so whole rounds can be
+//! executed step by step.
 
 use super::{
     JobUnits,
@@ -24,7 +24,7 @@ fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
     (job, fabrics)
 }
 
-/// Wires two members that exchange, and returns the gates of each.
+/// Connects two members that exchange, and returns the gates of each.
 fn exchange(endpoints: &[Fabric]) -> [Gates; 2] {
     let gates = [0, 1].map(|rank: usize| endpoints[rank].alloc_gates(2).unwrap());
     wire_exchange(endpoints, &gates);
@@ -81,7 +81,7 @@ fn a_freed_gate_keeps_what_it_signalled() {
     endpoints[0].start_gate(gate, sum(7)).unwrap();
     drop(mine);
     assert_eq!(endpoints[0].start_gate(gate, sum(7)), Err(GateError::Freed(gate).into()));
-    // Its record is not reused before the signal was read.
+    // Its record is not reused before the signal has been read.
     let other = endpoints[0].alloc_gates(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
     let progress = |value| {

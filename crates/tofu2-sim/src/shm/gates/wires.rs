@@ -1,4 +1,4 @@
-//! Wirings that several tests use.
+//! Wirings used by several tests.
 
 use rdma_fabric::{
     Fabric,
@@ -23,7 +23,7 @@ pub(crate) fn exchange([start, relay]: [GateId; 2], theirs: [GateId; 2]) -> [Wir
     [out, back]
 }
 
-/// Wires two ranks that exchange.
+/// Connects two ranks that exchange.
 pub(crate) fn wire_exchange(fabrics: &[Fabric], gates: &[Gates; 2]) {
     let ids = |rank: usize| [gates[rank].ids()[0], gates[rank].ids()[1]];
     for (me, fabric) in fabrics.iter().take(2).enumerate() {

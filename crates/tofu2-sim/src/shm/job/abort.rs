@@ -1,10 +1,10 @@
-//! Jobs that one of their ranks ends: [`rdma_fabric::Fabric::abort`].
+//! Jobs aborted by one of their ranks: [`rdma_fabric::Fabric::abort`].
 //!
 //! Each rank has room in its own segment for its message, so ranks that abort at the same time
-//! don't disturb each other. The first rank that writes its name into the control block wins. Then
-//! every segment's [`layout::LOST`] is set to its name and code, which makes all operations fail:
-//! they read that word when they find that a region is condemned. Waits end only after that, so a
-//! rank whose wait has ended finds every operation refused.
+//! don't interfere with each other. The first rank that writes its number into the control block
+//! wins. Then every segment's [`layout::LOST`] is set to its number and code, which makes all
+//! operations fail: they read that word when they find that a region is condemned. Waits end only
+//! after that, so a rank whose wait has ended finds every operation refused.
 
 use super::{Control, Job};
 use crate::{
@@ -53,9 +53,9 @@ impl Control {
 }
 
 impl Job {
-    /// Aborts the job on behalf of `me`, which does this at most once, and returns the error that
-    /// names the rank that has aborted it. A rank that is a thread cannot be stopped from outside;
-    /// if ranks are processes, calls their launcher.
+    /// Aborts the job on behalf of `me`, which does this at most once, and returns the error with
+    /// the rank that has aborted it. A rank that is a thread cannot be stopped from outside; if
+    /// ranks are processes, notifies their launcher.
     #[cold]
     pub(crate) fn abort(&self, me: Rank, text: &str, code: i32) -> FabricError {
         let Some(own) = self.segments.get(me.index()) else {
@@ -65,7 +65,8 @@ impl Job {
         let (word, bits) = (self.control.word(layout::ABORTING), bits_of(me, code));
         // Release, at least: pairs with the load in `aborted`.
         let bits = word.compare_exchange(0, bits, SeqCst, SeqCst).err().unwrap_or(bits);
-        // A rank that loses the exchange does this too: the winner may die meanwhile.
+        // A rank that loses the exchange also does this, because the winner may die in the
+        // meantime.
         for segment in &self.segments {
             segment.word(layout::LOST).store(bits, SeqCst);
             regions::condemn(segment);
@@ -101,7 +102,7 @@ impl Job {
 }
 
 /// Writes as much of the text as there is room for; nothing if the rank is on another node, whose
-/// launcher receives the text in another way.
+/// launcher receives the text by other means.
 fn write(own: &Mapping, text: &str) {
     if own.is_absent() {
         return;

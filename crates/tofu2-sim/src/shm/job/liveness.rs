@@ -11,7 +11,7 @@ use rdma_fabric::{Deps, FabricError, Rank, RegionKey};
 use std::sync::Arc;
 
 impl Job {
-    /// Returns why an access to another process's own memory, in `region`, failed: the reason of
+    /// Returns why an access to another process's own memory, in `region`, failed: the reason in
     /// `error`, unless the process has left.
     ///
     /// If the process is lost and no loss was recorded before, records that: this rank's failure
@@ -44,7 +44,7 @@ impl Job {
         let Some(segment) = self.segments.get(rank.index()) else { return };
         if state == State::Lost {
             self.control.found_gone(rank.index());
-            // Before the state: a rank that sees this one lost is refused by its memory too.
+            // Before the state: a rank that sees this one lost is also refused by its memory.
             if !segment.is_absent() {
                 let _ = segment.word(layout::LOST).compare_exchange(0, abort::LOST, SeqCst, Relaxed);
                 regions::condemn(segment);
@@ -61,8 +61,8 @@ impl Job {
     /// rank is a process that the command started and that may still be running, `gone` is false,
     /// and [`Job::gone`] follows later.
     ///
-    /// A process that never attached and ended well may not use this library at all; it is lost
-    /// only to ranks that did attach, before or after.
+    /// A process that never attached and ended successfully may not use this library at all; it is
+    /// lost only to ranks that did attach, before or after.
     #[cfg(target_os = "linux")]
     pub(crate) fn ended(&self, rank: Rank, well: bool, gone: bool) {
         let index = rank.index();
@@ -80,7 +80,7 @@ impl Job {
         self.rouse(index);
     }
 
-    /// Publishes that no code of a rank runs any more, some time after its command ended.
+    /// Publishes that no code of a rank runs any longer, some time after its command ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn gone(&self, rank: Rank) {
         self.control.set_ended(rank.index());
@@ -128,7 +128,8 @@ impl Job {
 
     /// Rings the doorbell of every rank that may be parked, after all earlier writes.
     pub(crate) fn wake_all(&self) {
-        // Rare enough for a barrier of its own, so that even a missing heavy barrier loses nothing.
+        // Rare enough for a separate barrier, so that no wake-up is lost even without a heavy
+        // barrier.
         fence(SeqCst);
         self.possibly_parked().for_each(|segment| segment.ring());
     }
@@ -142,7 +143,7 @@ impl Job {
     /// Returns whether `rank` is lost.
     pub(crate) fn is_lost(&self, rank: Rank) -> bool {
         self.segments.get(rank.index()).is_none_or(|segment| {
-            // Ranks of other nodes have no word of their own.
+            // Ranks of other nodes do not have separate words.
             let said = || segment.is_absent() && self.control.state(rank.index()) == State::Lost;
             segment.word(layout::LOST).load(Relaxed) != 0 || said()
         })

@@ -1,4 +1,4 @@
-//! The state that all ranks of a job share, as one process sees it: the mapped segments and the
+//! One process's view of the state shared by all ranks of a job: the mapped segments and the
 //! [`control`] block. [`holder`] determines the process of each rank, [`liveness`] covers the fate
 //! of the ranks, [`abort`] the end of the whole job by one of them.
 
@@ -59,8 +59,8 @@ pub(crate) struct Job {
     pub(crate) queues: QueueOptions,
     /// Existing buffers that this process registered, by rank and place in the region table.
     adopted: Mutex<HashMap<(Rank, u32), Arc<Adopted>>>,
-    /// The access of the ranks' processes to each other's own memory; `None` where ranks are
-    /// threads, and in a launcher.
+    /// The access of the ranks' processes to each other's own memory; `None` if ranks are threads,
+    /// and in a launcher.
     #[cfg(target_os = "linux")]
     peers: Option<PeerMemories>,
     /// The connection to the ranks of other nodes, if there are any.
@@ -118,7 +118,7 @@ impl Job {
         Job { peers: Some(peers), ..self }
     }
 
-    /// Makes the job a node's part of one that runs on several nodes.
+    /// Turns the job into a node's part of a job that runs on several nodes.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_part(self, elsewhere: Elsewhere) -> Self {
         Job { elsewhere: Some(elsewhere), ..self }
@@ -130,7 +130,7 @@ impl Job {
         self.elsewhere.as_ref()
     }
 
-    /// Returns whether the job is a node's part of one that runs on several nodes.
+    /// Returns whether the job is a node's part of a job that runs on several nodes.
     pub(crate) fn is_part(&self) -> bool {
         #[cfg(target_os = "linux")]
         return self.elsewhere.is_some();
@@ -203,7 +203,7 @@ impl Job {
         Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
     }
 
-    /// Returns the segment that a place was resolved in by this job; `None` for any other place.
+    /// Returns the segment in which this job resolved a place; `None` for any other place.
     #[inline(always)]
     pub(crate) fn segment_with(&self, place: &Place) -> Option<&Arc<Mapping>> {
         let rank = place.rank().index();
@@ -275,7 +275,7 @@ impl Job {
         self.start
     }
 
-    /// Returns the longest time a rank stays parked without looking.
+    /// Returns the longest time a rank stays parked without checking again.
     pub(crate) fn longest_park(&self) -> Duration {
         let heavy_barrier = self.control.heavy_barrier();
         let longest = doorbell::longest_park(heavy_barrier);
@@ -283,12 +283,12 @@ impl Job {
             return longest;
         }
         // A bound that is only a safety net must not keep a thousand idle ranks busy: all ranks
-        // together look five thousand times a second.
+        // together check five thousand times a second.
         longest.max(Duration::from_micros(200).saturating_mul(self.plan.ranks as u32)).min(Duration::from_millis(500))
     }
 
-    /// Returns the longest time that a task of a foreign executor sleeps without looking. Looks
-    /// cost more there, and the bound matters only without a heavy barrier.
+    /// Returns the longest time that a task of a foreign executor sleeps without checking again.
+    /// Checks cost more there, and the bound matters only without a heavy barrier.
     pub(crate) fn longest_sleep(&self) -> Duration {
         if self.control.heavy_barrier() { Duration::from_millis(500) } else { self.longest_park() }
     }

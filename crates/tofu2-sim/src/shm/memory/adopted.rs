@@ -11,8 +11,8 @@
 //! memory image.
 //!
 //! # Safety
-//! A buffer that was handed over is accessed only through [`rdma_fabric::access`] until it is
-//! taken, which happens only once its use count is closed and no operation is inside.
+//! A buffer that was moved in is accessed only through [`rdma_fabric::access`] until it is taken,
+//! which happens only once its use count is closed and no operation is inside.
 
 #![allow(unsafe_code)]
 
@@ -31,16 +31,16 @@ use crate::shm::processes::cross_copy::CrossPlace;
 #[cfg(not(target_os = "linux"))]
 use no_processes::CrossPlace;
 
-/// A buffer that was handed over.
+/// A buffer that was moved in.
 pub(crate) struct Adopted {
     /// `len` bytes of `memory`, accessed through `access` by the operations that `uses` counts, and
-    /// by nothing else while the buffer is handed over.
+    /// by nothing else while the fabric owns the buffer.
     start: NonNull<u8>,
     len: usize,
     pub(crate) uses: UseCount,
     /// The owner of the bytes, which are not accessed through it; `None` once taken.
     memory: Mutex<Option<OwnedMemory>>,
-    /// The generation of the key it is registered under.
+    /// The generation of the key under which it is registered.
     generation: u32,
     /// Whether atomics may be posted to it.
     atomics: bool,
@@ -101,7 +101,7 @@ impl DirectPlace {
     }
 }
 
-/// Bytes of memory that existed before it was registered, by their access method.
+/// Bytes of registered existing memory, by their access method.
 #[derive(Clone, Debug)]
 pub(crate) enum Outside {
     Direct(DirectPlace),
@@ -155,7 +155,8 @@ impl Outside {
         })
     }
 
-    /// Calls `f`; deregistration waits until it returns. `None` if the region is gone.
+    /// Calls `f`; deregistration waits until it returns. `None` if the region has been
+    /// deregistered.
     pub(crate) fn within<R>(&self, endpoint: &Endpoint, id: RegionId, f: impl FnOnce(Reached<'_>) -> R) -> Option<R> {
         match self {
             Outside::Direct(place) => {
@@ -177,7 +178,7 @@ impl Outside {
 }
 
 /// Resolves bytes of memory that `addr.rank` registered in place, as `addr.region`. `region_len` is
-/// the length that the table entry gives.
+/// the length in the table entry.
 pub(crate) fn resolve(
     job: &Job,
     me: Rank,

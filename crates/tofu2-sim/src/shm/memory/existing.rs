@@ -1,5 +1,5 @@
-//! Registration of memory that existed before: the owner's records, and the return of the memory to
-//! its owner. [`adopted`](super::adopted) describes how operations access it.
+//! Registration of existing memory: the owner's records, and the return of the memory to its owner.
+//! [`adopted`](super::adopted) describes how operations access it.
 
 use super::{
     adopted::Adopted,
@@ -46,7 +46,7 @@ enum What {
     Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
-/// Registers memory that existed before: see [`rdma_fabric::Fabric::adopt`].
+/// Registers existing memory: see [`rdma_fabric::Fabric::adopt`].
 pub(crate) fn adopt(
     endpoint: &Endpoint,
     mut memory: OwnedMemory,
@@ -117,7 +117,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Deregisters the memory and lets no new operation in; does nothing if already closed.
+    /// Deregisters the memory and admits no further operations; does nothing if already closed.
     pub(crate) fn close(&mut self, job: &Job, segment: &Mapping, me: Rank) {
         if self.closed.is_none() {
             // D1, D2.
@@ -130,7 +130,7 @@ impl HeldBuffer {
         }
     }
 
-    /// Returns whether it is closed and no operation is inside any more.
+    /// Returns whether it is closed and no operation is inside any longer.
     pub(crate) fn is_quiet(&self, job: &Job, me: Rank) -> bool {
         // D3. Operations within this process are counted by the use count instead.
         let inside = || job.is_inside(RegionId::new(me, self.key));

@@ -1,10 +1,10 @@
 //! Locked regions: symmetric memory that only the handles that allocated it can resolve, and local
-//! memory that only handles of the same pact can.
+//! memory that only handles of the same pact can resolve.
 //!
 //! [`super::regions`] denies access to other handles; [`super::heap`] explains why no earlier
 //! operation hits the bytes. Symmetric locked regions stay mapped and are not reused until every
 //! rank has dropped its part, which a rank that holds a reference has not. Once a rank is lost, no
-//! symmetric memory is allocated any more, so nothing is reused at all. Local locked regions are
+//! further symmetric memory is allocated, so nothing is reused at all. Local locked regions are
 //! reused for the next region of the same pact, whose discipline ensures that no operation on them
 //! is in flight when they are dropped.
 
@@ -22,7 +22,7 @@ pub(crate) async fn alloc_symmetric(endpoint: &Endpoint, bytes: usize) -> Result
     Ok(region)
 }
 
-/// Returns where `rank`'s part of `region` is mapped here.
+/// Returns the location at which `rank`'s part of `region` is mapped.
 pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result<Mapped> {
     let (target, key) = (endpoint.job().segment(rank)?, region.key());
     let not_mapped = FabricError::NotMapped { rank, region: key };
@@ -46,7 +46,7 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     mapped.ok_or(not_mapped)
 }
 
-/// Returns where a region is mapped that this rank allocated by itself under the handle's pact.
+/// Returns the location of a region that this rank allocated by itself under the handle's pact.
 fn mapped_local(endpoint: &Endpoint, region: &Region, rank: Rank) -> Option<Mapped> {
     let ring = endpoint.keyring().filter(|ring| ring.allows_references() && rank == endpoint.me())?;
     let kept = region.kept::<Registration>().filter(|kept| endpoint.is_of(kept.endpoint()))?;

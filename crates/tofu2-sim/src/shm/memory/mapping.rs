@@ -7,10 +7,10 @@
 //!
 //! # Safety
 //! `base..base + len` lies in one mapped allocation, aligned to a cache line, until the last owner
-//! of the [`Mapping`] is gone, and no other mapping of the allocation has a byte of it; a file is
-//! sealed at its length. The heap starts at `heap_at`, after the header; `heap_at` and `len` are
-//! multiples of 8, so no cell straddles an end. `Mapping::new` checks this. Wherever an address is
-//! made from an offset, here and in [`piece`], the offset is checked.
+//! of the [`Mapping`] has been dropped, and no other mapping of the allocation contains any of
+//! these bytes; a file is sealed at its length. The heap starts at `heap_at`, after the header;
+//! `heap_at` and `len` are multiples of 8, so no cell straddles an end. `Mapping::new` checks this.
+//! Wherever an address is made from an offset, here and in [`piece`], the offset is checked.
 
 #![allow(unsafe_code)]
 
@@ -89,11 +89,11 @@ impl fmt::Debug for Mapping {
 }
 
 impl Mapping {
-    /// Maps `len` zeroed bytes of this process. Untouched pages cost nothing where the allocator
-    /// gets large blocks from the system.
+    /// Maps `len` zeroed bytes of this process. Untouched pages cost nothing if the allocator
+    /// obtains large blocks from the system.
     pub(crate) fn in_process(len: usize, heap_at: usize) -> Result<Arc<Self>, FabricError> {
         let refused = || FabricError::System { call: &"alloc", errno: OUT_OF_MEMORY };
-        // Of many pages, a larger alignment would make the allocator touch every one.
+        // For large blocks, a larger alignment would make the allocator touch every page.
         let (pad, align) = if len < layout::PAGE { (0, layout::CACHE_LINE) } else { (layout::CACHE_LINE, 16) };
         let padded = len.checked_add(pad).ok_or_else(refused)?;
         let layout = Layout::from_size_align(padded, align).map_err(|_| refused())?;
@@ -178,13 +178,14 @@ impl Mapping {
         self.heap_at <= layout::CACHE_LINE && self.heap_len() == 0
     }
 
-    /// Returns where the heap starts, and its length in bytes.
+    /// Returns the start of the heap, and its length in bytes.
     pub(crate) fn heap(&self) -> (NonNull<u8>, usize) {
         // SAFETY: inside the mapping, or its end.
         (unsafe { self.base.add(self.heap_at) }, self.heap_len())
     }
 
-    /// Returns where the `len` bytes at `offset` of the heap are; `None` if they are not inside.
+    /// Returns the location of the `len` bytes at `offset` of the heap; `None` if they are not
+    /// inside.
     #[inline(always)]
     fn heap_bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
@@ -216,15 +217,16 @@ impl Mapping {
         }
     }
 
-    /// Returns the words in which the segment's rank announces the regions it is inside of.
+    /// Returns the words in which the segment's rank announces the regions that its operations
+    /// access.
     pub(crate) fn announcements(&self) -> &[AtomicU64; ANNOUNCEMENTS] {
         self.words(layout::INSIDE)
     }
 
-    /// Returns where `len` bytes at `offset` of the heap are; `None` if they are not inside.
+    /// Returns the location of `len` bytes at `offset` of the heap; `None` if they are not inside.
     ///
     /// # Safety
-    /// They are part of a locked region, and all handles that allocated it were made with a pact
+    /// They are part of a locked region, and all handles that allocated it were created with a pact
     /// that allows references.
     pub(crate) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
         let start = self.heap_bytes(offset, len)?;
@@ -238,9 +240,10 @@ impl Mapping {
     /// Returns the bytes of the heap that hold a control queue, which are protocol words while the
     /// queue owns them. `None` if they are not inside, or are not whole aligned words.
     ///
-    /// No region key leads to a queue's bytes ([`super::regions`]). They are accessed only as these
-    /// words from when the queue is opened until their time in [`super::retired`] has ended, and
-    /// before and afterwards through [`access`]. A word may hold anything: every reader checks it.
+    /// No region key grants access to a queue's bytes ([`super::regions`]). They are accessed only
+    /// as these words from when the queue is opened until their time in [`super::retired`] has
+    /// ended, and before and afterwards through [`access`]. A word may hold any value: every reader
+    /// checks it.
     #[inline(always)]
     pub(crate) fn queue_words(&self, offset: usize, len: usize) -> Option<&[AtomicU64]> {
         let whole = offset.is_multiple_of(8) && len.is_multiple_of(8);

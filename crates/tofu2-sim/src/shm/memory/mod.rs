@@ -2,11 +2,11 @@
 //!
 //! Read the modules in this order: the positions of all parts ([`layout`]); the bytes and words
 //! themselves ([`mapping`]); the table of the regions that peers may access ([`regions`]); the
-//! bytes of the heap that are taken ([`heap`], [`allocator`]) and their [`pages`], allocated by one
-//! rank alone or by all together ([`symmetric`], [`locked`]); the handles that keep them registered
-//! ([`registration`]); memory that existed before it was registered ([`existing`], [`adopted`]);
-//! the bytes of a place, and how operations copy them ([`place`], [`transfers`]); and how
-//! deregistration waits for operations in flight ([`inside`], [`retired`]).
+//! allocated bytes of the heap ([`heap`], [`allocator`]) and their [`pages`], allocated by one rank
+//! alone or by all together ([`symmetric`], [`locked`]); the handles that keep them registered
+//! ([`registration`]); registered existing memory ([`existing`], [`adopted`]); the bytes of a
+//! place, and how operations copy them ([`place`], [`transfers`]); and how deregistration waits for
+//! operations in flight ([`inside`], [`retired`]).
 
 pub(crate) mod adopted;
 pub(crate) mod allocator;

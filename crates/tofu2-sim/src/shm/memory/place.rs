@@ -26,7 +26,7 @@ struct OutsidePlace {
     outside: Outside,
 }
 
-/// Returns the place of memory that existed before it was registered in `target`'s table.
+/// Returns the place of existing memory that is registered in `target`'s table.
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
     let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
@@ -61,7 +61,7 @@ impl<'a> LocatedPlace<'a> {
     ///
     /// An operation is announced under the address of its place, in the job of the rank that posts
     /// it. So the memory that is accessed must be that of the address, and of this job: a place of
-    /// another job would be accessed without notice to its owner.
+    /// another job would be accessed without its owner noticing.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`] for a place of another provider or job.

@@ -2,11 +2,11 @@
 //!
 //! An entry is (generation, offset, length, kind). The generation is odd while a region is
 //! registered and is incremented whenever that changes. The owner writes entries. Peers copy one,
-//! check that the generation did not change meanwhile and that the range lies in the heap, and only
-//! then use it, so garbage in a table results in errors, never in a wild access. The top bit of all
-//! generations is set once the segment's rank is lost ([`condemn`]), so that an access checks both
-//! with one comparison. Symmetric regions have the first entries and local ones the rest, so that
-//! the keys of symmetric regions agree.
+//! check that the generation did not change in the meantime and that the range lies in the heap,
+//! and only then use it, so garbage in a table results in errors, never in a wild access. The top
+//! bit of all generations is set once the segment's rank is lost ([`condemn`]), so that an access
+//! checks both with one comparison. Symmetric regions have the first entries and local ones the
+//! rest, so that the keys of symmetric regions agree.
 
 use super::{
     heap::GRAIN,
@@ -31,7 +31,7 @@ pub(crate) const CONDEMNED: u64 = 1 << 63;
 
 /// Refuses every access to the regions of a lost rank. [`layout::LOST`] must already be set.
 ///
-/// The rank may still be running and registering. It looks at that word after it has written a
+/// The rank may still be running and registering. It checks that word after it has written a
 /// generation, and this function writes generations after the word; so with full barriers on both
 /// sides, one of them sets the bit.
 pub(crate) fn condemn(target: &Mapping) {
@@ -68,9 +68,9 @@ pub(crate) enum RegionKind {
     Heap = 0,
     /// Bytes of the heap that stand in for existing memory.
     Staged = 1,
-    /// Existing memory outside the heap; the entry only gives its length.
+    /// Existing memory outside the heap; the entry contains only its length.
     Adopted = 2,
-    /// The words of a control queue in the heap. Peers' keys cannot reach such a region.
+    /// The words of a control queue in the heap. Peers' keys cannot address such a region.
     Queue = 3,
     /// Bytes of the heap without a key: only handles that allocated them resolve them.
     Locked = 4,
@@ -86,8 +86,8 @@ pub(crate) fn write_terms(own: &Mapping, offset: usize, terms: [u64; 3]) {
     own.fill(offset, &bytes);
 }
 
-/// Returns the terms of a region of kind [`RegionKind::Pact`] whose bytes start at `offset`; terms
-/// that no pact has if there can't be any.
+/// Returns the terms of a region of kind [`RegionKind::Pact`] whose bytes start at `offset`;
+/// impossible terms if there can't be any.
 pub(crate) fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
     let mut bytes = [0; 24];
     if let Some(front) = offset.checked_sub(GRAIN) {
@@ -122,7 +122,7 @@ pub(crate) fn next_key(own: &Mapping, index: usize) -> RegionKey {
     RegionKey { index: index as u32, generation: generation as u32 }
 }
 
-/// Returns whether a key is the one its entry is registered under.
+/// Returns whether a key is the one under which its entry is registered.
 #[inline(always)]
 pub(crate) fn is_current(target: &Mapping, key: RegionKey) -> bool {
     let index = key.index as usize;
@@ -145,8 +145,8 @@ pub(crate) fn register(own: &Mapping, index: usize, offset: usize, len: usize, k
     key
 }
 
-/// Ends the registration in `index`. Returns whether the entry may be used again, as it may up to
-/// 2³¹ times.
+/// Ends the registration in `index`. Returns whether the entry may be reused, which is possible up
+/// to 2³¹ times.
 pub(crate) fn deregister(own: &Mapping, index: usize) -> bool {
     let generation = field(own, index, 0).load(Relaxed) & !CONDEMNED | 1;
     // Release: a rank that sees the new generation also sees earlier changes of the region.
@@ -169,7 +169,7 @@ pub(crate) enum Resolved<'a> {
 
 /// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
 /// `align`. `opens` returns whether a locked region may be resolved; it receives the terms of the
-/// pact that opens the region, if one does.
+/// region's pact, if it has one.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
@@ -235,7 +235,7 @@ pub(crate) fn entry(
 pub(crate) enum EntryError {
     /// Never registered.
     Unknown,
-    /// Not registered any more.
+    /// No longer registered.
     Stale,
     /// Damaged.
     Corrupt,

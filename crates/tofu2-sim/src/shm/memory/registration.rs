@@ -10,8 +10,8 @@ use std::fmt;
 /// An operation that a peer posted just before may then still be in progress. If it copies more
 /// than 64 bytes or addresses existing memory, the memory is not reused until it has completed. If
 /// it is short, the memory is not reused for 20 ms. An operation whose thread is stopped for longer
-/// than that between its check and its access may access the next region at that place; where this
-/// matters, deregister after a barrier with the ranks that use the region.
+/// than that between its check and its access may access the next region at that location; where
+/// this matters, deregister after a barrier with the ranks that use the region.
 pub(crate) struct Registration {
     endpoint: Endpoint,
     key: RegionKey,
@@ -56,7 +56,7 @@ impl Registration {
         }
     }
 
-    /// Deregisters local memory, whose bytes are never used again.
+    /// Deregisters local memory, whose bytes are never reused.
     pub(crate) fn abandon(mut self) {
         if let What::Local(taken) = &mut self.what
             && let Some(taken) = taken.take()
@@ -99,7 +99,7 @@ impl fmt::Debug for Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Frees the memory at once, outside the lock, if no operation is inside.
+        // Frees the memory immediately, outside the lock, if no operation is inside.
         if self.close() && self.try_take().is_some() {
             return;
         }

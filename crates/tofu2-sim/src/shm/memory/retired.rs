@@ -1,10 +1,11 @@
 //! Extents between deregistration and reuse.
 //!
-//! A short operation looks at the region's generation and then accesses the region, without an
+//! A short operation checks the region's generation and then accesses the region, without an
 //! announcement. Its thread may be stopped between the two. So an extent is reused no sooner than
-//! [`GRACE`] after it was given back, and only when no rank announces an operation inside it
-//! ([`super::inside`]). A long copy never lands in a later region, however long it takes; a short
-//! one does so only if its thread was stopped between two instructions for the whole grace period.
+//! [`GRACE`] after it was freed, and only when no rank announces an operation inside it
+//! ([`super::inside`]). A long copy never writes to a later region, no matter how long it takes; a
+//! short one does so only if its thread was stopped between two instructions for the whole grace
+//! period.
 
 use super::inside::RegionId;
 use crate::shm::job::Job;
@@ -15,7 +16,7 @@ use std::{collections::VecDeque, time::Instant};
 /// more ranks than CPUs.
 pub(crate) const GRACE: Duration = Duration::from_millis(20);
 
-/// Items that become free in the order in which they were given up.
+/// Items that become free in the order in which they were retired.
 #[derive(Debug)]
 pub(crate) struct Retired<T> {
     waiting: VecDeque<Waiting<T>>,
@@ -60,7 +61,7 @@ impl<T> Retired<T> {
         self.waiting = held;
     }
 
-    /// Returns the time at which the last retired item will be due, unless that is past.
+    /// Returns the time at which the last retired item will be due, unless it has passed.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.waiting.back().map(|last| last.until).filter(|&until| until > Instant::now())
     }

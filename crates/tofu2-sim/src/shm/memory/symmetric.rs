@@ -1,14 +1,14 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Each rank writes into its card of the control block the number of bytes it wants, how far its
-//!    symmetric arena can grow for them, and which symmetric regions it has dropped, and arrives.
-//!    When all ranks have arrived, all have the same information: regions that all have dropped are
-//!    freed, and if the sizes agree, each rank derives the same offset and table entry.
+//! 1. Each rank writes into its card of the control block the number of bytes it requests, how far
+//!    its symmetric arena can grow for them, and which symmetric regions it has dropped, and
+//!    arrives. When all ranks have arrived, all have the same information: regions that all have
+//!    dropped are freed, and if the sizes agree, each rank derives the same offset and table entry.
 //! 2. Each rank reserves and registers its part, writes the outcome, and arrives again. When all
-//!    ranks have arrived, either the region is accessible everywhere, or all give it back.
+//!    ranks have arrived, either the region is accessible everywhere, or all ranks free it.
 //!
 //! A locked region is allocated in the same way; its terms are compared like sizes. If references
-//! to it may exist, it has bytes of its own ([`super::heap`]).
+//! to it may exist, its bytes are never shared with other regions ([`super::heap`]).
 //!
 //! A rank arrives at a phase only after all ranks have read the words written two phases earlier,
 //! so two sides of a card, used in turn, are enough.
@@ -110,7 +110,7 @@ async fn complete(endpoint: &Endpoint) -> Result<Result<Region, FabricError>, Fa
                     return Ok(Err(error));
                 }
             }
-            // `settle` has proposed again.
+            // `settle` has made another proposal.
             Some(settling @ AllocationState::Settling { .. }) => allocator.symmetric.under_way = Some(settling),
             Some(AllocationState::Placed { asked, extent, key, failure }) => {
                 return Ok(conclude(endpoint, allocator, asked, (extent, key), failure)
@@ -146,8 +146,8 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
-        // Starts from this rank's own record of dropped regions, because peers can write its card
-        // too.
+        // Starts from this rank's own record of dropped regions, because peers can also write its
+        // card.
         let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
@@ -173,7 +173,7 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         .into());
     }
     // Memory that some rank has dropped may soon be free. All ranks read the same cards, so they
-    // decide alike.
+    // reach the same decision.
     let more_later = verdicts().any(|verdict| verdict & layout::SIDE_RETIRED != 0);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };

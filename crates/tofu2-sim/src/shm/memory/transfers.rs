@@ -1,5 +1,5 @@
-//! Operations that do not take the fabric's fast path: long copies, memory that existed before it
-//! was registered, operations that are visible to an interposed provider, and refusals.
+//! Operations that do not take the fabric's fast path: long copies, registered existing memory,
+//! operations that are visible to an interposed provider, and refusals.
 
 use super::{
     adopted::Reached,
@@ -12,7 +12,7 @@ use rdma_fabric::{
     provider::{SHORT, Sink, Source},
 };
 
-/// Bytes copied at a time where the copy goes through private memory.
+/// The number of bytes copied at a time through private memory.
 const CHUNK: usize = 64 << 10;
 
 impl LocatedPlace<'_> {
@@ -20,7 +20,7 @@ impl LocatedPlace<'_> {
         RegionId::new(self.addr.rank, self.addr.region)
     }
 
-    /// Returns whether some bytes belong to both places.
+    /// Returns whether both places have bytes in common.
     fn overlaps(&self, other: &Self) -> bool {
         let apart = self.addr.offset.abs_diff(other.addr.offset);
         self.id() == other.id() && apart < self.len.max(other.len) as u64
@@ -134,7 +134,7 @@ pub(crate) fn between(endpoint: &Endpoint, to: &LocatedPlace<'_>, from: &Located
 }
 
 /// Copies blocks of `len` bytes each between two places over which they extend, without ringing. In
-/// segments, the regions are announced and looked at once for all blocks.
+/// segments, the regions are announced and checked once for all blocks.
 pub(crate) fn put_blocks(
     endpoint: &Endpoint,
     to: &LocatedPlace<'_>,

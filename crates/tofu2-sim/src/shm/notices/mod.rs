@@ -117,7 +117,7 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) fn notify_fast(&self, to: &Place, from: &Source<'_>, data: u64) -> bool {
         let Source::Bytes(bytes) = from else { return false };
-        // Check first, so that an impossible operation takes no room.
+        // Checked first, so that an impossible operation does not occupy room.
         if !to.admits(bytes.len()) {
             return false;
         }
@@ -136,7 +136,7 @@ impl Endpoint {
     /// Performs any put with a notice.
     #[inline(never)]
     pub(crate) fn notify_general(&self, to: &LocatedPlace<'_>, from: &Source<'_>, data: u64) -> Posted {
-        // Check first, so that an impossible operation is not taken for one that needs room.
+        // Checked first, so that an impossible operation is not mistaken for one that needs room.
         if let Some(error) = self.objection(to, from) {
             return Posted::failed(error);
         }

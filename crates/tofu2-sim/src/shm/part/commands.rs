@@ -32,8 +32,8 @@ impl Part {
         self.endpoint.executor().obey(command, bytes, is_long)
     }
 
-    /// Completes a command whose bytes had to be moved from or to this region of the rank: they
-    /// have `arrived`, or never will.
+    /// Completes a command whose bytes had to be moved from or to this region of the rank: either
+    /// they have `arrived`, or they never will.
     pub fn moved(&self, command: &FarCommand, region: RegionKey, arrived: bool) -> FarReply {
         self.endpoint.executor().moved(command, region, arrived)
     }

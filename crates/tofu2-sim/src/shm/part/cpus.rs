@@ -9,7 +9,7 @@ use rdma_fabric::Result;
 /// thread may use.
 ///
 /// # Errors
-/// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) for [`Bind::Numa`] where the
+/// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) for [`Bind::Numa`] if the
 /// system reports no NUMA nodes; [`FabricError::System`](rdma_fabric::FabricError::System).
 pub fn bind_this_thread(bind: Bind, nth: usize, ranks: usize) -> Result<()> {
     match placement::of_job(bind, ranks)?.get(nth) {

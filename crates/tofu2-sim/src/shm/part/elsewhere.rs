@@ -54,7 +54,7 @@ impl Card {
 /// Sends a card to the other nodes.
 type Tell = Box<dyn Fn(Card) + Send + Sync>;
 
-/// Drops a region that ranks of other nodes may know.
+/// Drops a region whose key ranks of other nodes may have.
 type Discard = Box<dyn Fn(Region) + Send + Sync>;
 
 /// Sends a command to another node.
@@ -63,7 +63,7 @@ type Carry = Box<dyn Fn(FarCommand, Cargo) + Send + Sync>;
 /// Sends a gate's update to a rank of another node.
 type TellGate = Box<dyn Fn(Rank, Vec<u8>) + Send + Sync>;
 
-/// Has updates of gates confirmed by ranks of other nodes.
+/// Requests confirmation of gate updates from ranks of other nodes.
 type ConfirmGates = Box<dyn Fn(Vec<(Rank, Vec<u8>)>) -> Result<()> + Send + Sync>;
 
 /// A node's connection to the other nodes. The layer that moves bytes between nodes sets its

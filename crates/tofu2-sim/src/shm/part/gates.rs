@@ -1,4 +1,4 @@
-//! Gates whose wires lead to other nodes: their updates, as bytes that the layer that connects the
+//! Gates connected to gates of other nodes: their updates, as bytes that the layer between the
 //! nodes transports.
 
 mod bytes;

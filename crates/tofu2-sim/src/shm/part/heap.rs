@@ -40,7 +40,7 @@ impl Heap {
 }
 
 impl Part {
-    /// Wakes the rank if it is parked, whatever it waits for, after its memory was written.
+    /// Wakes the rank if it is parked, no matter what it waits for, after its memory was written.
     pub fn wake(&self) {
         fence(SeqCst);
         self.endpoint.segment().ring();

@@ -15,7 +15,8 @@ pub struct Waiting {
 
 impl Part {
     /// Returns the wait in which the rank is parked, if it has no deadline and only other ranks can
-    /// end it. Always `None` for a rank that runs futures its own way ([`Part::run_with`]).
+    /// end it. Always `None` for a rank that runs futures with its own executor
+    /// ([`Part::run_with`]).
     pub fn waiting(&self) -> Option<Waiting> {
         let found = watchdog::waits_for_others(self.endpoint.job(), self.endpoint.me().index());
         found.map(|(wait, looks)| Waiting { wait, looks })

@@ -20,7 +20,7 @@ fn plan(ranks: usize, local: &[u32], me: u32) -> PartPlan {
     PartPlan { ranks, local, me: Rank::new(me), segment_bytes, age, oversubscribed: true }
 }
 
-/// Makes the parts of all ranks of these nodes, in rank order.
+/// Creates the parts of all ranks of these nodes, in rank order.
 fn parts(nodes: &[&[u32]]) -> Vec<Part> {
     let ranks = nodes.iter().map(|node| node.len()).sum();
     let mut parts: Vec<Part> = Vec::new();

@@ -1,10 +1,10 @@
-//! The launcher's broker, through which a job's ranks hand files to each other.
+//! The launcher's broker, through which a job's ranks pass files to each other.
 //!
-//! A rank deposits the open file of its memory image once, together with a number; peers ask for
+//! A rank deposits the open file of its memory image once, together with a number; peers request
 //! both. The broker is a separate named socket, so that no rank needs to inherit one socket per
 //! peer or take over a descriptor that it did not open. A client must run as the launcher's user,
 //! or as root, and know the job's secret, which is in the control block. A connection lasts as long
-//! as the client's process; while it lasts, that process may be copying.
+//! as the client's process, which may be copying all that time.
 
 use super::{
     descriptors::{above_standard_streams, renumbered},
@@ -45,13 +45,13 @@ const FETCH: u64 = 1;
 
 const DONE: u64 = 0;
 const NOTHING: u64 = 1;
-/// The launcher may not open more files.
+/// The launcher has reached its limit of open files.
 const NO_ROOM: u64 = 2;
 
 /// The maximum number of connections that wait to be accepted.
 const QUEUE: i32 = 4096;
 
-/// The broker's address, and the secret that opens it.
+/// The broker's address, and the secret that grants access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BrokerAddress {
     job: u64,
@@ -65,8 +65,8 @@ impl BrokerAddress {
         BrokerAddress { job: word(layout::JOB), secret: word(layout::SECRET) }
     }
 
-    /// Returns the address of a broker that some rank opens, with a number and a secret that are
-    /// known to its clients.
+    /// Returns the address of a broker that a rank opens, with a number and a secret known to its
+    /// clients.
     pub(crate) fn new(job: u64, secret: u64) -> Self {
         BrokerAddress { job, secret }
     }
@@ -125,7 +125,8 @@ impl Connection {
     pub(crate) fn fetch(&self, of: Rank) -> Result<Option<(OwnedFd, u64)>> {
         match self.ask(FETCH, of, 0, None)? {
             ([_, DONE, number], Some(file)) => Ok(Some((file, number))),
-            // The answer arrives without its file only if this process may not open more files.
+            // The answer arrives without its file only if this process has reached its limit of
+            // open files.
             ([_, DONE, _], None) => Err(refused(&"recvmsg")(Errno::MFILE)),
             _ => Ok(None),
         }
@@ -136,7 +137,7 @@ impl Connection {
         send(&self.socket, &request, file, SendFlags::NOSIGNAL).map_err(refused(&"sendmsg"))?;
         match receive::<3>(&self.socket, RecvFlags::empty()).map_err(refused(&"recvmsg"))? {
             Some((answer @ [MAGIC, ..], file)) => Ok((answer, file)),
-            // The launcher is gone, so this process is about to be killed.
+            // The launcher has ended, so this process is about to be killed.
             _ => Err(refused(&"recvmsg")(Errno::CONNRESET)),
         }
     }
@@ -178,8 +179,8 @@ impl Broker {
         [self.listener.as_fd()].into_iter().chain(self.clients.iter().map(|client| client.socket.as_fd()))
     }
 
-    /// Accepts connections and answers requests on those files of [`Broker::files`], in the same
-    /// order, that are `ready`.
+    /// Accepts connections and answers requests on those files of [`Broker::files`] that are
+    /// `ready` (in the same order).
     pub(crate) fn serve(&mut self, ready: impl IntoIterator<Item = bool>) {
         let mut ready = ready.into_iter();
         let connecting = ready.next().unwrap_or(false);

@@ -31,7 +31,7 @@ pub(crate) fn in_parts<E>(
     while moved < len {
         match copy(moved, (len - moved).min(most)) {
             Ok(0) => return Err(Stopped { moved, error: None }),
-            // Never more than requested, whatever `copy` returns.
+            // Never more than requested, regardless of what `copy` returns.
             Ok(more) => moved += more.min(len - moved).min(most),
             Err(error) => return Err(Stopped { moved, error: Some(error) }),
         }
@@ -65,8 +65,8 @@ impl CrossPlace {
         Some(CrossPlace { address: self.address + offset as u64, len, ..self.clone() })
     }
 
-    /// Fills the place, which `addr` names, from `bytes` of the same length. The caller has
-    /// announced that it is inside.
+    /// Fills the place at `addr` from `bytes` of the same length. The caller has announced that it
+    /// is inside.
     pub(crate) fn write(&self, bytes: &[u8], addr: RemoteAddr) -> Result<()> {
         let copied = in_parts(bytes.len().min(self.len), LONGEST_CALL, |done, part| {
             retry_on_intr(|| pwrite(&self.peer.image, &bytes[done..done + part], self.address + done as u64))
@@ -86,7 +86,7 @@ impl CrossPlace {
     fn failure(&self, call: &'static str, stopped: Stopped<Errno>, addr: RemoteAddr) -> FabricError {
         let rank = addr.rank;
         match stopped.error {
-            // The image is gone, and the process with it.
+            // The image no longer exists, and neither does the process.
             None => FabricError::PeerLost { rank },
             Some(errno) => FabricError::from(CrossCopy {
                 addr,

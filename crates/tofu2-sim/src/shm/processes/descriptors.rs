@@ -1,4 +1,4 @@
-//! Descriptors that a library keeps open in a process that runs a foreign program.
+//! Descriptors that a library keeps open in a process whose program it does not control.
 //!
 //! The system returns the lowest free number. In a program that was started with a closed standard
 //! stream this is 0, 1 or 2, and the program's next `printf` writes into the library's file. So all
@@ -17,7 +17,7 @@ pub(crate) const FIRST: RawFd = 3;
 /// so that the file never has one of their numbers.
 ///
 /// # Errors
-/// Those of `open` and of [`renumbered`].
+/// The errors of `open` and of [`renumbered`].
 pub(crate) fn above_standard_streams(open: impl FnOnce() -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     let mut streams = Vec::new();
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -33,7 +33,7 @@ pub(crate) fn above_standard_streams(open: impl FnOnce() -> Result<OwnedFd, Errn
 /// Returns the same file under a number from 3 on, closed on exec.
 ///
 /// # Errors
-/// [`Errno::MFILE`] if the process may not open more files.
+/// [`Errno::MFILE`] if the process has reached its limit of open files.
 pub(crate) fn renumbered(file: OwnedFd) -> Result<OwnedFd, Errno> {
     if file.as_raw_fd() >= FIRST { Ok(file) } else { fcntl_dupfd_cloexec(&file, FIRST) }
 }

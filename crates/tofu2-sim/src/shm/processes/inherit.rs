@@ -1,12 +1,12 @@
 //! Passing the job's file from launcher to rank: the two sides of an exec.
 //!
-//! A rank inherits the file under its launcher's descriptor number, and opens it anew through
-//! `/proc`. So it has a descriptor of its own and takes over none: the descriptor that the variable
-//! names, true or forged, keeps its owner.
+//! A rank inherits the file under its launcher's descriptor number, and reopens it through `/proc`.
+//! So it has its own descriptor and takes over none: the descriptor given in the variable, genuine
+//! or forged, keeps its owner.
 //!
 //! # Safety
-//! There is one promise to the standard library: the code that runs between fork and exec only
-//! makes system calls.
+//! The safety contract with the standard library (`pre_exec`): the code that runs between fork and
+//! exec only makes system calls.
 
 #![allow(unsafe_code)]
 
@@ -29,8 +29,8 @@ use std::{
 /// The name of every launcher's memory file.
 pub(crate) const FILE_NAME: &str = "onesided-job";
 
-/// Lets `command`'s process have `file` under the same number, run on `cpus` only, and be killed
-/// when this thread ends.
+/// Makes `command`'s process inherit `file` under the same number, run on `cpus` only, and be
+/// killed when this thread ends.
 pub(crate) fn pass_on(command: &mut Command, file: Arc<OwnedFd>, cpus: Option<affinity::Set>) {
     pass_on_from(getpid(), command, file, cpus);
 }

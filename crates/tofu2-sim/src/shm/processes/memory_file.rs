@@ -28,7 +28,7 @@ pub(crate) fn create(name: &str, len: usize, reserved: usize) -> Result<OwnedFd,
         fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(name, flags))
     })
     .map_err(refused(&"memfd_create"))?;
-    // Beyond its file-size limit, a process gets a fatal signal instead of this error.
+    // A process that exceeds its file-size limit receives a fatal signal instead of this error.
     if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
         return Err(refused(&"ftruncate")(Errno::FBIG));
     }
@@ -67,8 +67,8 @@ pub(crate) fn reserve(file: impl AsFd, offset: usize, len: usize) -> Result<(), 
     })
 }
 
-/// Gives the pages between two offsets back, except those that also hold bytes outside this range.
-/// If the system refuses that, they stay with the file.
+/// Returns the pages between two offsets to the system, except those that also hold bytes outside
+/// this range. If the system refuses, they stay with the file.
 pub(crate) fn release(file: impl AsFd, start: usize, end: usize) {
     let (start, end) = (start.next_multiple_of(layout::PAGE), end / layout::PAGE * layout::PAGE);
     if start < end {
@@ -100,7 +100,7 @@ mod tests {
         reserve(&file, 2 * layout::PAGE + 5000, layout::PAGE).unwrap();
         assert!(bytes(&file) >= before + layout::PAGE as i64);
         assert!(reserve(&file, 1 << 21, 64).is_err(), "growing is sealed");
-        // A page that holds another byte stays.
+        // A page that also holds a byte outside the range stays.
         release(&file, 2 * layout::PAGE + 1, 4 * layout::PAGE);
         assert_eq!(bytes(&file), before + layout::PAGE as i64);
         release(&file, 2 * layout::PAGE, 4 * layout::PAGE - 1);

@@ -1,17 +1,18 @@
 //! Jobs whose ranks are processes.
 //!
-//! The launcher makes one nameless memory file, which holds the control block and all segments. It
-//! starts the ranks with that file open, and passes each its rank through an environment variable.
-//! So no name can be left over in a file system, no other process can join, and the number of files
-//! that a process has open does not depend on the number of ranks. A rank is the one process that
-//! has taken it, permanently ([`Holder`](super::job::holder::Holder)). The launcher notices a
-//! rank's death through a pidfd of the command that was started for it, and publishes it in the
-//! control block. A launcher's death kills the processes that it started.
+//! The launcher creates one nameless memory file, which holds the control block and all segments.
+//! It starts the ranks with that file open, and passes each its rank through an environment
+//! variable. So no name can be left over in a file system, no other process can join, and the
+//! number of files that a process has open does not depend on the number of ranks. A rank is the
+//! one process that has claimed it, permanently ([`Holder`](super::job::holder::Holder)). The
+//! launcher notices a rank's death through a pidfd of the command that was started for it, and
+//! publishes it in the control block. When a launcher dies, the processes that it started are
+//! killed.
 //!
 //! Read the modules in this order: the public interface ([`launcher`], [`placement`]); the
 //! launcher's side ([`start`], with [`memory_file`], [`inherit`] and [`signals`]; [`supervise`],
 //! with [`rank_process`] and [`stderr`]); a rank's side ([`attach`]); and the access of ranks to
-//! each other's own memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]).
+//! each other's existing memory ([`peer_memory`], through the [`broker`], and [`cross_copy`]).
 //! [`descriptors`] numbers the files that both sides keep open.
 
 #[cfg(target_os = "linux")]

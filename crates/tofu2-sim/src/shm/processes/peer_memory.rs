@@ -1,10 +1,10 @@
 //! Access to memory of the job's other processes that is not in any segment.
 //!
 //! Each rank opens its own memory image, `/proc/self/mem`, when it first registers existing memory,
-//! and hands that file to its peers. An open file refers forever to the memory image it was opened
+//! and passes that file to its peers. An open file refers forever to the memory image it was opened
 //! for: after the rank has died, copies move nothing, and no later process with the same number can
 //! be reached. No permission to trace is needed either: the file *is* the permission, which only
-//! ranks of the job get, and only if memory is registered.
+//! ranks of the job receive, and only if memory is registered.
 //!
 //! The alternative, `process_vm_readv`, names its target by number. The launcher would have to keep
 //! every dead rank as a zombie, and under Yama each rank would have to let its siblings trace it.
@@ -47,13 +47,13 @@ pub(crate) struct PeerMemories {
     me: Rank,
     /// This process's own image once it has been requested, or the reason why there is none.
     own: OnceLock<Result<OwnImage>>,
-    /// This process's contact with the broker, once it was needed.
+    /// This process's connection to the broker, once it was needed.
     connection: Mutex<BrokerContact>,
     /// The peers' memories by rank, once requested.
     peers: Box<[OnceLock<Arc<PeerMemory>>]>,
 }
 
-/// Returns whether a process on this system could let peers copy: the probe, without a job.
+/// Returns whether a process on this system could let peers copy: runs the probe, without a job.
 pub(crate) fn is_possible() -> bool {
     static PROBED: OnceLock<Result<OwnImage>> = OnceLock::new();
     kept(&PROBED, OwnImage::open).is_ok()
@@ -80,8 +80,8 @@ pub(super) struct PeerMemory {
     table: u64,
 }
 
-/// A process's contact with the broker. It lasts from the first deposit or fetch on, and hence as
-/// long as the process may copy.
+/// A process's connection to the broker. It lasts from the first deposit or fetch until the process
+/// ends, and hence as long as the process may copy.
 #[derive(Debug, Default)]
 struct BrokerContact {
     connection: Option<Connection>,
@@ -95,7 +95,7 @@ impl PeerMemories {
         PeerMemories { broker, me, own: OnceLock::new(), connection: Mutex::default(), peers }
     }
 
-    /// Returns whether this process can let its peers copy: the probe.
+    /// Returns whether this process can let its peers copy: the result of the probe.
     pub(crate) fn is_possible(&self) -> bool {
         self.own().is_ok()
     }
@@ -108,8 +108,8 @@ impl PeerMemories {
     pub(crate) fn offer(&self, key: RegionKey, address: u64, len: usize) -> Result<()> {
         let own = self.own()?;
         let [generation, at, bytes] = &own.table[key.index as usize];
-        // Peers that read this meanwhile find another generation, or find that the region table's
-        // generation has moved.
+        // Peers that read this concurrently find another generation, or find that the region
+        // table's generation has changed.
         generation.store(0, Relaxed);
         fence(Release);
         at.store(address, Relaxed);
@@ -127,7 +127,7 @@ impl PeerMemories {
         Ok(())
     }
 
-    /// Makes the launcher look at the job. If it can't be reached, it looks when a process ends.
+    /// Makes the launcher check the job. If it can't be reached, it checks when a process ends.
     pub(crate) fn call_launcher(&self) {
         // Connecting is sufficient; no request is sent.
         drop(self.broker.connect(self.me));
@@ -163,7 +163,7 @@ impl PeerMemories {
         let mut bytes = [0; DESCRIPTOR];
         peer.read_own(rank, peer.table + (region.index as usize * DESCRIPTOR) as u64, &mut bytes)?;
         let number = |index: usize| u64::from_ne_bytes(core::array::from_fn(|byte| bytes[8 * index + byte]));
-        // The owner writes a descriptor only after it has moved the generation.
+        // The owner writes a descriptor only after it has advanced the generation.
         fence(SeqCst);
         if life.is_stale() {
             return Err(stale);
@@ -196,7 +196,7 @@ impl PeerMemories {
 }
 
 impl OwnImage {
-    /// Does the probe: opens this process's own image, and reads and writes through it.
+    /// Runs the probe: opens this process's own image, and reads and writes through it.
     fn open() -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let image = above_standard_streams(|| fs::open("/proc/self/mem", flags, Mode::empty()));
@@ -221,8 +221,8 @@ fn table() -> &'static [Descriptor] {
     Box::leak(table)
 }
 
-/// Returns the one table of a process that is many ranks, one after the other: memory would be full of
-/// tables that are never freed.
+/// Returns the only table of a process that is many ranks in turn: tables are never freed, so one
+/// per rank would fill memory.
 #[cfg(fuzzing)]
 fn table() -> &'static [Descriptor] {
     static TABLE: [Descriptor; crate::shm::memory::layout::SLOTS] =
@@ -249,7 +249,7 @@ mod tests {
     use crate::shm::memory::layout;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    /// Creates a rank and its segment, as a peer in the same process sees them, and a launcher's
+    /// Creates a rank and its segment, as seen by a peer in the same process, and a launcher's
     /// thread that serves them until they are dropped.
     fn one_rank() -> (PeerMemories, Arc<Mapping>) {
         let address = BrokerAddress::for_test();
@@ -326,7 +326,7 @@ mod tests {
         let image = fs::open(format!("/proc/{}/mem", child.id()), OFlags::RDWR, Mode::empty());
         child.kill().unwrap();
         child.wait().unwrap();
-        // This can't be tested where other processes' images can't be opened.
+        // This can't be tested if other processes' images can't be opened.
         let Ok(image) = image else { return eprintln!("skipped: no permission to open a child's memory") };
         let peer = PeerMemory { image, table: 0x1000 };
         let error = peer.read_own(Rank::new(3), 0x1000, &mut [0; 8]).unwrap_err();

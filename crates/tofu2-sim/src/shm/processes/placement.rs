@@ -14,12 +14,12 @@ pub enum Bind {
     /// Each rank runs on one CPU: one after another in [`Placement::order`], starting over if there
     /// are more ranks than CPUs.
     Core,
-    /// Each rank runs on the CPUs of one NUMA node: that of the CPU it would get from
-    /// [`Bind::Core`].
+    /// Each rank runs on the CPUs of one NUMA node: that of the CPU that [`Bind::Core`] would
+    /// assign to it.
     Numa,
 }
 
-/// The error for a name that is not a binding's.
+/// The error for a name that is not that of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not one of none, core, numa")]
 pub struct UnknownBind;
@@ -128,10 +128,11 @@ impl Placement {
         cpus.iter().map(|cpu| cpu.number).collect()
     }
 
-    /// Returns the CPUs of each of `ranks` ranks, in rank order; `None` where they are not bound.
+    /// Returns the CPUs of each of `ranks` ranks, in rank order; `None` for those that are not
+    /// bound.
     ///
     /// # Errors
-    /// [`FabricError::Unsupported`] for [`Bind::Numa`] where the system doesn't report the node of
+    /// [`FabricError::Unsupported`] for [`Bind::Numa`] if the system doesn't report the node of
     /// every CPU.
     pub fn of_ranks(&self, bind: Bind, ranks: usize) -> Result<Option<Vec<Vec<usize>>>, FabricError> {
         let order = self.order();
@@ -166,7 +167,7 @@ fn parse_list(text: &str) -> Option<Vec<usize>> {
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-        // No system has more CPUs; a damaged list must not fill the memory.
+        // No system has more CPUs; a damaged list must not exhaust memory.
         if last >= 1 << 20 {
             return None;
         }
@@ -200,7 +201,7 @@ pub(crate) mod affinity {
             Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
         }
 
-        /// Makes a set of `cpus`, which come from [`allowed`].
+        /// Creates a set of `cpus`, which come from [`allowed`].
         pub(crate) fn set_of(cpus: &[usize]) -> Set {
             let mut set = CpuSet::new();
             cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));

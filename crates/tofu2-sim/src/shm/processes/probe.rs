@@ -4,8 +4,9 @@ use rdma_fabric::{FabricError, Result};
 use rustix::io::Errno;
 use std::sync::OnceLock;
 
-/// Returns the value that `open` has made once, or the reason why it never will. A temporary error,
-/// such as no free descriptor, is returned, and the next call tries again.
+/// Returns the value that `open` created the first time it succeeded, or its permanent error. A
+/// temporary error, such as no free descriptor, is returned but not cached: the next call tries
+/// again.
 pub(super) fn kept<T>(cell: &OnceLock<Result<T>>, open: impl FnOnce() -> Result<T>) -> Result<&T> {
     const FOR_NOW: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN, Errno::INTR];
     let opened = match cell.get() {

@@ -1,8 +1,8 @@
-//! Handling of the signals that ask a launcher to end, while a job runs.
+//! Handling of the signals that ask a launcher to terminate, while a job runs.
 //!
 //! SIGCHLD gets a handler that does nothing. A process may inherit a disposition that ignores it;
-//! the system then reaps children by itself, their exit codes are lost, and their numbers may
-//! belong to other processes before a pidfd is opened.
+//! the system then reaps children by itself, their exit codes are lost, and their process IDs may
+//! be reused before a pidfd is opened.
 
 use super::memory_file::refused;
 use rdma_fabric::{FabricError, error::Literal};
@@ -26,33 +26,33 @@ use std::{
 };
 
 /// The signals that are commonly sent to end a process, as far as they can be caught. By default
-/// each of them would end the launcher at once, and the ranks with it by SIGKILL.
+/// each of them would terminate the launcher immediately, and with it the ranks, by SIGKILL.
 pub(crate) const TERMINATING: [i32; 9] =
     [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU];
 
-/// The signals among them that end a job whatever disposition the process has: shells start
+/// The signals among them that end a job regardless of the process's disposition: shells start
 /// commands in the background with SIGINT and SIGQUIT ignored.
 const ALWAYS: [i32; 3] = [SIGINT, SIGQUIT, SIGTERM];
 
 /// The state of the handlers that this process has installed.
 static INSTALLED: Mutex<Installed> = Mutex::new(Installed { jobs: 0, defaults: 0 });
-/// Whether there are no jobs; the signals then have their default effect again.
+/// True if there are no jobs; the signals then have their default effect again.
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 #[derive(Debug)]
 struct Installed {
     /// The number of jobs that this process supervises.
     jobs: usize,
-    /// The signals that get their default effect from this crate when there is no job: bit `n - 1` for
+    /// The signals whose default effect this crate provides when there is no job: bit `n - 1` for
     /// signal `n`.
     defaults: u64,
 }
 
 /// Catches the signals that ask a process to end (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
 /// SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU) while this value lives; without one they have their
-/// default effect, as far as this crate's handlers matter. Except for the first two and SIGQUIT, a
-/// signal that this process ignores (SIGHUP under `nohup`) or handles itself is left alone. SIGCHLD
-/// is no longer ignored once the first such value exists.
+/// default effect, as far as this crate's handlers are concerned. Except for the first two and
+/// SIGQUIT, a signal that this process ignores (SIGHUP under `nohup`) or handles itself is left
+/// alone. SIGCHLD is no longer ignored once the first such value exists.
 ///
 /// It is readable ([`AsFd`]) when a signal has arrived.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Signals {
     /// The last signal that has arrived.
     last: Arc<AtomicUsize>,
     registered: Vec<SigId>,
-    /// Whether this is counted in [`INSTALLED`].
+    /// Whether this value is counted in [`INSTALLED`].
     counted: bool,
 }
 
@@ -70,8 +70,8 @@ fn failed(call: Literal) -> impl Fn(io::Error) -> FabricError {
     move |error| refused(call)(Errno::from_io_error(&error).unwrap_or(Errno::INVAL))
 }
 
-/// Returns the signals that this process ignores or handles: bit `n - 1` for signal `n`. Where the
-/// system does not report them, returns 0.
+/// Returns the signals that this process ignores or handles: bit `n - 1` for signal `n`. Returns 0
+/// if the system does not report them.
 fn taken() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let bits = |name| {

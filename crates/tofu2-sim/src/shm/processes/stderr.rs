@@ -1,7 +1,7 @@
 //! The thread that forwards the ranks' standard error.
 //!
-//! Writing to the launcher's standard error may block for any time that its reader takes. So the
-//! supervising thread must not do it, as it has to notice deaths and signals meanwhile.
+//! Writing to the launcher's standard error may block for as long as its reader takes. So the
+//! supervising thread, which has to notice deaths and signals in the meantime, must not do it.
 
 use super::memory_file::refused;
 use rdma_fabric::FabricError;
@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-/// How long [`Forwarding::finish`] waits for a reader that takes nothing.
+/// How long [`Forwarding::finish`] waits for a reader that reads nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The running thread.
@@ -59,7 +59,7 @@ impl Forwarding {
         thread::Builder::new()
             .name("stderr of ranks".to_owned())
             .spawn(move || {
-                // Dropped at the end, however it is reached, and after the thread's files.
+                // Dropped when the thread ends, for whatever reason, and after the thread's files.
                 let _alive = alive;
                 let stopped = stopped;
                 forward(relays, &stopped, out);
@@ -73,7 +73,7 @@ impl Forwarding {
     /// process.
     pub(crate) fn finish(self, lines: Vec<String>) {
         let Forwarding { mut stop, done, progress } = self;
-        // Lines that do not fit into the socket are cut off: nothing reads them.
+        // Lines that do not fit into the socket are cut off, since nothing reads them.
         if stop.set_nonblocking(true).is_ok() {
             let _ = lines.into_iter().try_for_each(|line| stop.write_all((line + "\n").as_bytes()));
         }
@@ -97,12 +97,12 @@ fn forward(mut relays: Vec<Relay>, stopped: &UnixStream, mut out: impl Write) {
         match poll(&mut sources, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            // The ranks' output is not read any more, but they still run.
+            // The ranks' output is no longer read, but they still run.
             Err(_) => return,
         }
         let stop = !sources[0].revents().is_empty();
-        // A pipe's usual 64 KiB are less than a relay forwards at once, so after the last process's
-        // end this empties it.
+        // A pipe usually holds 64 KiB, less than a relay forwards in one call, so after the last
+        // process has ended this empties it.
         relays.retain_mut(|relay| relay.pump(&mut out));
         if stop {
             // A grandchild may hold a pipe open; its later output belongs to no rank.
@@ -199,7 +199,7 @@ impl Relay {
         whole.extend_from_slice(self.prefix.as_bytes());
         whole.append(&mut self.line);
         whole.push(b'\n');
-        // The ranks still run even if their output is not read any more.
+        // The ranks still run even if their output is no longer read.
         let _ = out.write_all(&whole);
     }
 }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), "[rank 7] one\n[rank 7] \n[rank 7] two\n[rank 7] three\n");
     }
 
-    /// A writer that takes one piece per message, and everything once all senders are gone.
+    /// A writer that accepts one piece per message, and everything once all senders are dropped.
     struct Slow(Receiver<()>, Sender<Vec<u8>>);
 
     impl Write for Slow {
@@ -260,7 +260,7 @@ mod tests {
         forwarding.finish(vec!["the last".to_owned()]);
         let took = start.elapsed();
         assert!(took >= PATIENCE && took < 10 * PATIENCE, "{took:?}");
-        // Output that was not waited for still arrives.
+        // Output that `finish` did not wait for still arrives.
         drop(take);
         let lines: Vec<_> = shown.iter().collect();
         assert_eq!(lines, [&b"[rank 0] one\n"[..], b"[rank 0] two\n", b"the last\n"]);

@@ -1,4 +1,4 @@
-//! The points at which an executor's death leaves different states behind, and at which tests kill
+//! The points at which an executor's death leaves distinct states behind, and at which tests kill
 //! it.
 
 #[cfg(test)]
@@ -14,9 +14,9 @@ pub(crate) enum DeathPoint {
     Data,
     /// All bytes except the last are written.
     Written,
-    /// The last bytes are written, or the atomic is done; no rank was notified.
+    /// The last bytes have been written, or the atomic executed; no rank was notified.
     Past,
-    /// The target has its notice.
+    /// The target has received its notice.
     Noticed,
     /// The target's session offset was advanced; the released commands are not executed yet.
     Advanced,

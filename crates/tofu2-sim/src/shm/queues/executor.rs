@@ -3,10 +3,10 @@
 //!
 //! A command that advances another queue makes that queue's commands executable. They are not
 //! executed on the spot (queues that release each other would recurse without end). Instead the
-//! queue is put on a list, which the CPU works off when the command has completed: each queue gets
-//! a *turn* of a few commands, then goes to the end of the list. After a bounded amount of work,
-//! the remaining queues are handed over to their owners, which continue when they next wait for
-//! anything, or to the owners' progress threads.
+//! queue is put on a list, which the CPU works through when the command has completed: each queue
+//! is given a *turn* of a few commands, then goes to the end of the list. After a bounded amount of
+//! work, the remaining queues are handed over to their owners, which continue when they next wait
+//! for anything, or to the owners' progress threads.
 
 use super::{
     claim::{Attempt, DueCommand, Phase, TurnEnd},
@@ -70,7 +70,7 @@ pub(crate) struct WorkList<'a> {
     /// Whether the queue that has the turn continues with a command that only its owner can
     /// execute.
     leave: bool,
-    /// Remembered routes of commands, while the list is worked off and no other thread of the rank
+    /// Cached routes of commands, while the list is worked through and no other thread of the rank
     /// does the same.
     pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
 }
@@ -161,7 +161,7 @@ impl<'a> Executor<'a> {
     #[cold]
     fn hand_over(&self, id: QueueId) {
         if let Ok(segment) = self.job.segment(id.rank()) {
-            // Before the ring, like every write that a rank waits for.
+            // Before the rank is rung, like every write that a rank waits for.
             segment.word(layout::QUEUES_PENDING).store(1, SeqCst);
             segment.ring();
         }
@@ -180,7 +180,7 @@ impl<'a> Executor<'a> {
             self.hand_over(id);
         }
         if queue.turns().read() != before {
-            // Its owner may wait for room or for a completion.
+            // Its owner may be waiting for room or for a completion.
             queue.segment.ring_for_notice();
         }
         left

@@ -1,7 +1,7 @@
-//! The fast path for short puts, which most programs post most of the time.
+//! The fast path for short puts, the most common commands of most programs.
 //!
-//! It serves a put of few bytes along a known route ([`super::route`]) to a target with room. All
-//! checks precede all effects, so that any objection leaves the whole command to [`super::poster`]
+//! It handles a put of few bytes along a known route ([`super::route`]) to a target with room. All
+//! checks precede all effects, so that a failed check leaves the whole command to [`super::poster`]
 //! or [`super::executor`] and [`super::perform`], which report the error. They take the same steps
 //! in the same order.
 
@@ -40,11 +40,11 @@ struct Put<'p> {
     remote_notice: bool,
 }
 
-/// The source of the put, as the command gives it.
+/// The source of the put, as the command specifies it.
 enum Given<'p> {
     Word(u64),
     Bytes(&'p [u8]),
-    /// At most [`SHORT`] bytes of the own memory.
+    /// At most [`SHORT`] bytes of local memory.
     Memory(Stadd, u32),
 }
 
@@ -178,7 +178,7 @@ impl Executor<'_> {
             let enter = |phase| queue.enter(position, phase);
             match self.put_along(queue, &put, routes, enter) {
                 Some(FastPut::Released(id)) if id != queue.id => self.released(id, work),
-                // The executor of this queue will see its own advance.
+                // The executor of this queue will see the advance that it made itself.
                 Some(_) => {}
                 None => {
                     // The failed put is not visible to any other rank, so the phase can go back.

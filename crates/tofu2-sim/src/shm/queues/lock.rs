@@ -17,7 +17,7 @@ use core::{
 };
 use crossbeam_utils::Backoff;
 
-/// A value that one thread at a time accesses.
+/// A value that only one thread accesses at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Lock<T> {
     /// Whether a [`LockGuard`] exists.

@@ -1,13 +1,13 @@
 //! Control queues over shared memory, including session queues, without hardware to run them.
 //!
 //! A queue's words (rings, pointers, table of tags) are in an extent of its owner's heap that no
-//! region key leads to; a directory in the segment's header locates them. So any rank can do the
+//! region key can reach; a directory in the segment's header locates them. So any rank can do the
 //! work of the network interface:
 //!
-//! * The poster executes a command of a *normal* queue at once; only delayed starts are kept,
-//!   privately.
+//! * The poster executes a command of a *normal* queue immediately; only commands with a delayed
+//!   start are kept, privately.
 //! * A command of a *session* queue is executed by the rank that makes it executable: the CPU whose
-//!   put advances the offset, whatever its rank, or the poster, if there is already credit
+//!   put advances the offset, regardless of its rank, or the poster, if there is already credit
 //!   ([`claim`]). Commands that this releases come after it ([`executor`]).
 //!
 //! These modules also ensure that no CPU does all the work forever and that an executor's death is

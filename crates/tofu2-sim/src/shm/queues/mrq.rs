@@ -30,7 +30,7 @@ pub(crate) struct Mrq<'a, W> {
     pub(crate) claims: &'a [W],
 }
 
-/// The ranks whose records are accepted: any, since a record itself names its peer.
+/// The ranks whose records are accepted: any, since the record itself identifies its peer.
 const ANY: u64 = 1 << 30;
 
 impl<W: Word> ring::Ring for Mrq<'_, W> {
@@ -109,9 +109,9 @@ impl<W: Word> Mrq<'_, W> {
 
 // ----- records -----
 
-/// Returns a record's words after its state: kind and edata, peer, value, own address, target's
-/// address, status. If the command failed, the words of the value and the own address belong to the
-/// status.
+/// Returns a record's words after its state: kind and edata, peer, value, local address, target's
+/// address, status. If the command failed, the words of the value and the local address belong to
+/// the status.
 #[inline]
 pub(crate) fn encode(notice: &MrqNotice) -> [u64; RECORD - 1] {
     let status = Status::encode(notice.status);

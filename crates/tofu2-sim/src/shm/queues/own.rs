@@ -32,12 +32,12 @@ pub(crate) struct OwnQueues {
     state: Mutex<State>,
     /// The number of open session queues; 0 means that there is nothing to serve.
     sessions: AtomicUsize,
-    /// The number of automatic tags given so far, so that no queue gives a tag that an earlier
-    /// queue gave recently.
+    /// The number of automatic tags assigned so far, so that no queue assigns a tag that an earlier
+    /// queue assigned recently.
     uses: AtomicU32,
-    /// Regions that bytes of commands are moved from or to between nodes.
+    /// Regions from or to which bytes of commands are being moved between nodes.
     moving: Moving,
-    /// The routes of commands that the rank has executed, whichever rank posted them.
+    /// The routes of commands that the rank has executed, no matter which rank posted them.
     routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
 }
 
@@ -136,7 +136,7 @@ impl OwnQueues {
         }
     }
 
-    /// Gives back what [`OwnQueues::take`] took.
+    /// Releases what [`OwnQueues::take`] took.
     pub(crate) fn give_back(&self, job: &Job, me: Rank, id: QueueId) {
         let mut state = self.lock();
         let at = (id.engine(), id.number());
@@ -170,12 +170,12 @@ impl OwnQueues {
         }
     }
 
-    /// Returns the commands of an own queue that were sent to other nodes.
+    /// Returns the commands of one of this rank's queues that were sent to other nodes.
     pub(crate) fn far(&self, id: QueueId) -> Option<Arc<FarCommands>> {
         self.lock().far.get(&id).cloned()
     }
 
-    /// Returns the regions that bytes of commands are moved from or to between nodes.
+    /// Returns the regions from or to which bytes of commands are being moved between nodes.
     pub(crate) fn moving(&self) -> &Moving {
         &self.moving
     }

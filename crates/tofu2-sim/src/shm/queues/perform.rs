@@ -1,9 +1,9 @@
 //! Execution of one command: first the data, then the remote notice, the advance and the poster's
 //! notice.
 //!
-//! The last 8 bytes of a put or get are copied last, as the contract promises for puts. Up to that
-//! point, the command may be started again if the executor dies ([`super::claim`], "Death"), since
-//! its effects are not visible to any rank.
+//! The last 8 bytes of a put or get are copied last, as the contract guarantees for puts. Up to
+//! that point, the command may be started again if the executor dies ([`super::claim`], "Death"),
+//! since its effects are not visible to any rank.
 
 mod commands;
 
@@ -29,7 +29,7 @@ const LAST: usize = 8;
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Performed {
-    /// The result at the poster; if it is an error, nothing was done.
+    /// The result at the poster; if it is an error, the command had no effect.
     pub(crate) local: Result<(), QueueError>,
     /// The result at the target. It is already in the poster's MRQ if the poster requested that.
     pub(crate) remote: Result<(), QueueError>,
@@ -39,7 +39,7 @@ pub(crate) struct Performed {
 }
 
 impl Performed {
-    /// A command that completed at its poster.
+    /// Describes a command that completed at its poster.
     #[inline]
     pub(crate) fn here(local: Result<(), QueueError>) -> Self {
         Performed { local, remote: Ok(()), later: None }
@@ -56,13 +56,14 @@ impl Performed {
     }
 }
 
-/// The notices of a command that was done and its result at the target, or why it was not done.
+/// The notices of a command that was executed and its result at the target, or why it was not
+/// executed.
 pub(crate) type Outcome = Result<(CommandNotices, Result<(), QueueError>), Failure>;
 
 /// Why a command was not done.
 pub(crate) enum Failure {
-    /// The fault is in the poster's own memory: the target was not reached, or the own memory was
-    /// deregistered meanwhile.
+    /// The fault is in the poster's local memory: the target was not reached, or the local memory
+    /// was deregistered in the meantime.
     Here(QueueError),
     There(QueueError),
 }
@@ -73,7 +74,7 @@ impl From<QueueError> for Failure {
     }
 }
 
-/// The queue that a command was posted to.
+/// The queue to which a command was posted.
 pub(crate) struct Origin<'a> {
     pub(crate) id: QueueId,
     /// Whether it is in checking mode.
@@ -189,8 +190,8 @@ impl<'a> Executor<'a> {
         }
         let ids = [(queue.owner(), key), (target.owner(), its_key), (target.owner(), target.key)];
         let _inside = Some(self.announce(ids.map(|(rank, key)| RegionId::new(rank, key))));
-        // A thread that meanwhile ends a registration or closes the queue sees the announcement, or
-        // this one sees the end.
+        // Either a thread that concurrently ends a registration or closes the queue sees the
+        // announcement, or this thread sees the end.
         let (piece, now) = resolve(queue, own).map_err(Failure::Here)?;
         if now != key {
             return Err(Failure::Here(QueueError::NoSuchTag { queue: queue.id, stadd: own.at }));

@@ -1,4 +1,4 @@
-//! The owner's side of a queue: its postings, and the completions and errors that come back.
+//! The owner's side of a queue: its posts, and the completions and errors that come back.
 
 mod session;
 
@@ -33,12 +33,12 @@ pub(crate) struct Poster {
     tags: VecDeque<(u64, u64)>,
     /// The number of entries of the shared TCQ that were fetched.
     fetched: u64,
-    /// The read pointer at the last fetch: later entries belong to commands from there on.
+    /// The read pointer at the last fetch: later entries belong to commands from that position on.
     fetched_at: u64,
     completions: VecDeque<Entry>,
-    /// The first error that was not reported otherwise.
+    /// The first error that was not reported in another way.
     error: Option<QueueError>,
-    /// Whether the reason for which the queue has stopped was reported.
+    /// Whether the reason why the queue has stopped was reported.
     stop_reported: bool,
     /// Posts that wait for room, in order of arrival.
     line: VecDeque<u64>,
@@ -64,8 +64,8 @@ impl Poster {
         Poster { far, ..Poster::default() }
     }
 
-    /// Posts `posting`, whose numbers have been checked, unless posts other than `turn` wait in
-    /// line.
+    /// Posts `posting`, whose numbers have been checked, unless posts other than `turn` are waiting
+    /// in line.
     #[inline]
     pub(crate) fn post(
         &mut self,
@@ -88,14 +88,14 @@ impl Poster {
         }
     }
 
-    /// Returns whether a queue that is not in session mode would execute a command at once: no post
-    /// is in line, and none is delayed.
+    /// Returns whether a queue that is not in session mode would execute a command immediately: no
+    /// post is in line, and none is delayed.
     #[inline(always)]
     pub(crate) fn is_idle(&self) -> bool {
         self.line.is_empty() && self.delayed.is_empty()
     }
 
-    /// Counts a command of one slot that was executed at once.
+    /// Counts a command of one slot that was executed immediately.
     #[inline(always)]
     pub(crate) fn took_slot(&mut self) {
         self.write += 1;
@@ -174,7 +174,7 @@ impl Poster {
         Pointers { read, write: self.write, scheduled }
     }
 
-    /// Joins the line of posts that wait for room. Returns the place in it.
+    /// Joins the line of posts that wait for room. Returns its place in the line.
     pub(crate) fn stand_in_line(&mut self) -> u64 {
         let place = self.next_in_line;
         self.next_in_line += 1;
@@ -199,7 +199,7 @@ impl Poster {
     /// Fetches the entries of the shared TCQ.
     pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
         let damaged = queue.corrupt("the transmit complete queue");
-        // Read before the tail: entries that arrive later belong to commands from there on.
+        // Read before the tail: entries that arrive later belong to commands from that position on.
         let (read, tail) = (queue.turns().read(), queue.completed());
         if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
             return Err(damaged);
@@ -287,7 +287,7 @@ impl Poster {
         self.kept_error()
     }
 
-    /// Takes the error that was kept, of a command that completed here or on another node.
+    /// Takes the recorded error of a command that completed here or on another node.
     fn kept_error(&mut self) -> Option<QueueError> {
         self.error.take().or_else(|| self.far.as_ref()?.take_error())
     }

@@ -62,12 +62,12 @@ impl ProgressThread {
 }
 
 impl Drop for ProgressThread {
-    /// Waits for the thread. If the process ended with a command half done, the command's queue
-    /// would wait until another rank noticed, though the rank has left properly.
+    /// Waits for the thread. If the process ended with a command half executed, the command's queue
+    /// would wait until another rank noticed, although the rank has left properly.
     fn drop(&mut self) {
         self.closed.store(true, SeqCst);
         self.segment.ring();
-        // The thread does not panic, and if it did there would be nothing to do here.
+        // The thread does not panic, and if it did, nothing could be done about it here.
         let _ = self.thread.take().map(std::thread::JoinHandle::join);
     }
 }

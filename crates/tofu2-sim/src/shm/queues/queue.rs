@@ -31,9 +31,9 @@ use std::sync::Arc;
 
 /// A control queue over shared memory, usable on any thread.
 ///
-/// Commands that are released by other ranks' puts are executed by those ranks' CPUs. Commands left
-/// to this rank, because those CPUs do only a bounded amount of work or because a rank died, are
-/// executed whenever this rank polls the queue or waits for anything.
+/// Commands that are released by other ranks' puts are executed by those ranks' CPUs. Commands that
+/// are left to this rank, because those CPUs do only a bounded amount of work or because a rank
+/// died, are executed whenever this rank polls the queue or waits for anything.
 pub(crate) struct Queue {
     endpoint: Endpoint,
     id: QueueId,

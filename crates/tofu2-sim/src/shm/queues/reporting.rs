@@ -10,33 +10,33 @@ use rdma_fabric::control_queue::{Command, MrqKind, MrqNotice, Posting, QueueErro
 pub(crate) struct CommandNotices {
     pub(crate) local: MrqKind,
     pub(crate) remote: MrqKind,
-    /// For gets, the poster's own address after the command.
+    /// For gets, the poster's local address after the command.
     pub(crate) own: Stadd,
-    /// The target's address as both notices give it.
+    /// The target's address as contained in both notices.
     pub(crate) at: Stadd,
     /// The value before an atomic.
     pub(crate) value: u64,
 }
 
 impl CommandNotices {
-    /// Makes the notices of a put that ended at `at`.
+    /// Creates the notices of a put that ended at `at`.
     pub(crate) fn of_put(at: Stadd) -> Self {
         let own = Stadd::from_bits(0);
         CommandNotices { local: MrqKind::LocalPut, remote: MrqKind::RemotePut, own, at, value: 0 }
     }
 
-    /// Makes the notices of a get that ended at `own` at the poster and at `at` at the target.
+    /// Creates the notices of a get that ended at `own` at the poster and at `at` at the target.
     pub(crate) fn of_get(own: Stadd, at: Stadd) -> Self {
         CommandNotices { local: MrqKind::LocalGet, remote: MrqKind::RemoteGet, own, at, value: 0 }
     }
 
-    /// Makes the notices of an atomic that found `value` at `at`.
+    /// Creates the notices of an atomic that found `value` at `at`.
     pub(crate) fn of_atomic(at: Stadd, value: u64) -> Self {
         let own = Stadd::from_bits(0);
         CommandNotices { local: MrqKind::LocalAtomic, remote: MrqKind::RemoteAtomic, own, at, value }
     }
 
-    /// Makes the notices of a command that failed at its target.
+    /// Creates the notices of a command that failed at its target.
     #[cold]
     pub(crate) fn of_failed(command: &Command) -> Self {
         let none = Stadd::from_bits(0);

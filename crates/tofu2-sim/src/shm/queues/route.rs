@@ -1,13 +1,13 @@
-//! Remembered routes of a queue's commands: the target's queue and registration as found earlier,
-//! kept by the executing rank.
+//! Cached routes of a queue's commands: the target's queue and registration as found earlier, kept
+//! by the executing rank.
 //!
-//! Finding them takes a walk through directory, region table, the queue's words and its table of
-//! tags. A route keeps the values read on the way. Before each use, it compares them with the
-//! current state: whether the rank is lost, the directory's entry, the generations of both extents,
-//! the queue's geometry and tags, whether it has stopped, the tag and its key. The [`Piece`] checks
-//! the region's own generation at every access. So every change that the walk would notice (a queue
-//! that was closed or opened anew, a tag given back or reused, a deregistered region, a lost rank)
-//! is noticed here too. In that case the walk is taken, and returns the error.
+//! Finding them takes a walk through the directory, the region table, the queue's words and its
+//! table of tags. A route keeps the values read on the way. Before each use, it compares them with
+//! the current state: whether the rank is lost, the directory's entry, the generations of both
+//! extents, the queue's geometry and tags, whether it has stopped, the tag and its key. The
+//! [`Piece`] checks the region's own generation at every access. So every change that the walk
+//! would notice (a queue that was closed or reopened, a tag released or reused, a deregistered
+//! region, a lost rank) is noticed here too. In that case the walk is taken, and returns the error.
 //!
 //! Offsets are kept, not addresses: they are checked against the mapping whenever they are used.
 
@@ -65,7 +65,7 @@ impl<const N: usize> Routes<N> {
     /// Returns the place in the table for `at` on `queue`.
     #[inline(always)]
     fn place(queue: QueueId, at: Stadd) -> usize {
-        // Names and tags count up from small numbers: Fibonacci hashing spreads them.
+        // Queue IDs and tags are small consecutive numbers: Fibonacci hashing spreads them.
         let mixed =
             (queue.to_bits() << (u64::BITS - QueueId::BITS) ^ u64::from(at.tag())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 32) as usize % N
@@ -83,8 +83,8 @@ impl<const N: usize> Routes<N> {
     ) -> Option<(View<'a>, Piece<&'a Mapping>)> {
         let known = self.known(job, to, at, len);
         if known.is_none() {
-            // For the next use. The new route is not used at once: returning it would force both
-            // results through memory.
+            // For the next use. The new route is not used immediately: returning it would force
+            // both results through memory.
             renew(&mut self.places[Self::place(to, at)], job, to, at);
         }
         known

@@ -2,9 +2,9 @@
 //! the registration of memory.
 //!
 //! An entry of the table is two words: the tag with its permissions, or 0, and the key of the
-//! region. The owner writes them. Other ranks copy them, check that the tag has not changed
-//! meanwhile, and then resolve the key like any other, so a deregistered region is recognized by
-//! its generation.
+//! region. The owner writes them. Other ranks copy them, check that the tag has not changed in the
+//! meantime, and then resolve the key like any other, so a deregistered region is recognized by its
+//! generation.
 
 use super::{own::NamedTag, queue::Queue, tags, view::View};
 use crate::{
@@ -30,7 +30,7 @@ const READ_ONLY: u64 = 2;
 /// The position of the tag's number in its word.
 const TAG: u32 = 8;
 
-/// The registration that a tag names.
+/// The registration that a tag identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tagged {
     pub(crate) key: RegionKey,
@@ -177,7 +177,7 @@ pub(crate) fn clear(queue: &View<'_>, tag: u32) {
     }
 }
 
-// ----- registering memory on one's own queue, and deregistering it -----
+// ----- registering memory on a rank's own queue, and deregistering it -----
 
 impl Queue {
     /// Returns the key of a region that queues can access.

@@ -5,9 +5,9 @@
 //! ```
 //! Each of the first five parts has its own cache line. A CPU that advances a queue usually
 //! continues by executing its commands, so the words for both are on one line; a waiting owner
-//! looks only at other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ
-//! and TCQ have slots of 32 bytes, and only session queues have them: commands of other queues
-//! never leave their poster.
+//! reads only other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and
+//! TCQ have slots of 32 bytes, and only session queues have them: commands of other queues never
+//! leave their poster.
 //!
 //! Other ranks write the words read here: each is copied once and checked, and every index is taken
 //! modulo its ring.
@@ -150,7 +150,7 @@ impl<'a> View<'a> {
         self.words[STOP].load(Acquire) == 0
     }
 
-    /// Returns the queue's configuration, as its words give it: [`Geometry::to_bits`] and the
+    /// Returns the queue's configuration as stored in its words: [`Geometry::to_bits`] and the
     /// region key of the table of tags.
     #[inline(always)]
     pub(crate) fn made_of(&self) -> (u64, u64) {
@@ -182,8 +182,8 @@ impl<'a> View<'a> {
 
 // ----- finding an open queue, as any rank or its owner -----
 
-/// Returns the offset of `id`'s entry in the directory of its rank; `None` for ids that no
-/// directory has room for.
+/// Returns the offset of `id`'s entry in the directory of its rank; `None` for ids that exceed the
+/// directory.
 pub(crate) fn directory_at(id: QueueId) -> Option<usize> {
     let (engine, number, context) = (usize::from(id.engine()), usize::from(id.number()), usize::from(id.context()));
     let fits = engine < layout::QUEUE_ENGINES && number < layout::QUEUE_NUMBERS && context < layout::QUEUE_CONTEXTS;
@@ -245,7 +245,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns one of the rank's own queues, which needs no checks: `words`, registered under
-    /// `key`, and `tags` are offsets of extents that the caller has taken for it.
+    /// `key`, and `tags` are offsets of extents that the caller has allocated for it.
     #[inline(always)]
     pub(crate) fn own(
         segment: &'a Mapping,

@@ -6,7 +6,7 @@
 //! (the poll between `prepare` and `park` is step W3).
 //!
 //! A leaf future that is polled under another waker (tokio, `FuturesUnordered`) can't rely on being
-//! polled again; it leaves that waker with [`super::wakers`].
+//! polled again; it registers that waker with [`super::wakers`].
 
 use super::{doorbell::Watch, report::ParkReport, watchdog::Awaiting};
 use crate::{poll_apart::poll_apart, shm::memory::Mapping};
@@ -25,9 +25,9 @@ use std::{
     time::Instant,
 };
 
-/// Fruitless polls before the first yield, when every rank can have a CPU.
+/// Fruitless polls before the first yield, if there is a CPU for every rank.
 const SPINS: u32 = 200;
-/// Fruitless polls before the first yield, when there are more ranks than CPUs.
+/// Fruitless polls before the first yield, if there are more ranks than CPUs.
 const SPINS_OVERSUBSCRIBED: u32 = 2;
 /// Yields before parking.
 const YIELDS: u32 = 300;
@@ -46,13 +46,14 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     run(&mut |cx| poll_apart(future.as_mut(), cx))
 }
 
-/// Polls until `poll` is ready. Compiled once for each kind of output, not for each program.
+/// Polls until `poll` is ready. Compiled once for each type of output, not for each program.
 fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
     let waker = Waker::from(signal.clone());
     let mut cx = Context::from_waker(&waker);
     let _frame = Frame::enter(waker.clone());
-    // Any other holder of the waker may wake this thread.
+    // A count above this means that the future has kept a clone of the waker, which may wake this
+    // thread.
     let known = Arc::strong_count(&signal);
     let mut report = ParkReport::default();
     let mut idle = 0u32;
@@ -108,7 +109,7 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 pub(crate) struct PollRequest<'a> {
     /// The segment whose doorbell ends the wait.
     pub(crate) segment: &'a Arc<Mapping>,
-    /// The awaited event in the segment that ends the wait.
+    /// The event in the segment that ends the wait.
     pub(crate) awaiting: Awaiting,
     /// Whether this is the first poll of the wait: the rank has made progress.
     pub(crate) first: bool,
@@ -133,14 +134,14 @@ pub(crate) fn note(cx: &Context<'_>, request: PollRequest<'_>) -> bool {
     })
 }
 
-/// Returns the number of [`block_on`]s that this thread is inside.
+/// Returns the number of nested [`block_on`] calls on this thread.
 pub(crate) fn depth() -> usize {
     FRAMES.with_borrow(Vec::len)
 }
 
 /// Reports to the [`block_on`] that polls with `cx`, if there is one, whether the rank has made
 /// progress (`has_got_on`), and whether it must poll again rather than park (`is_keen`): the
-/// awaited event will happen soon, and rings no doorbell.
+/// awaited event will happen soon and rings no doorbell.
 pub fn gets_on(cx: &Context<'_>, has_got_on: bool, is_keen: bool) {
     FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
         Some(frame) if frame.waker.will_wake(cx.waker()) => {
@@ -157,7 +158,7 @@ pub(crate) fn cpus() -> usize {
     *CPUS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Wakes the thread of a [`block_on`], wherever it waits.
+/// Wakes the thread of a [`block_on`], no matter what it is blocked on.
 struct Signal {
     woken: AtomicBool,
     /// The doorbell it parks on, if any.
@@ -208,7 +209,7 @@ struct Frame {
 #[derive(Default)]
 struct Requests {
     watch: Watch,
-    /// The first wait, if none ends by itself.
+    /// The first wait; `None` if any of the waits ends by itself.
     awaiting: Option<Awaiting>,
     /// The number of waits.
     waits: usize,
@@ -283,7 +284,7 @@ impl Frame {
         })
     }
 
-    /// Returns the doorbell of the innermost frame, if a leaf future has named one.
+    /// Returns the doorbell of the innermost frame, if a leaf future has provided one.
     fn bell() -> Option<Arc<Mapping>> {
         FRAMES.with_borrow(|frames| frames.last()?.bell.clone())
     }

@@ -1,8 +1,8 @@
 //! The waits of a rank, and the events that end them.
 //!
 //! Read the modules in this order: the [`doorbell`], by which a rank that writes another rank's
-//! memory wakes it; a [`wait`] and how it gets polled again, either by [`block_on::block_on`],
-//! which parks its own thread, or by a foreign executor, whose tasks register [`wakers`]; and the
+//! memory wakes it; a [`wait`] and how it is polled again, either by [`block_on::block_on`], which
+//! parks its own thread, or by another executor, whose tasks register [`wakers`]; and the
 //! [`watchdog`], which detects deadlocked jobs from the [`report`]s of parked ranks.
 
 pub(crate) mod block_on;

@@ -29,7 +29,7 @@ struct Parked {
     others: usize,
     /// Whether something other than a rank may wake it.
     is_open: bool,
-    /// Whether it has looked since the segment's count of looks was raised.
+    /// Whether it has checked since the segment's count of checks was last incremented.
     has_looked: bool,
 }
 
@@ -72,7 +72,7 @@ fn reports(segment: &Mapping) -> MutexGuard<'_, Reports> {
     segment.reports().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One thread's part in the report.
+/// One thread's part of the report.
 #[derive(Debug, Default)]
 pub(crate) struct ParkReport(Option<(Arc<Mapping>, u64)>);
 
@@ -128,7 +128,7 @@ impl HelperMark {
 
 impl Drop for HelperMark {
     fn drop(&mut self) {
-        // The remaining threads report again at their next look.
+        // The remaining threads report again at their next check.
         reports(&self.0).helpers -= 1;
     }
 }
@@ -139,7 +139,7 @@ mod tests {
     use crate::shm::waiting::WaitsFor;
     use rdma_fabric::Deps;
 
-    /// Whether the segment shows a parked rank, and its count of looks.
+    /// Whether the segment shows a parked rank, and its count of checks.
     fn shown(segment: &Mapping) -> (bool, u64) {
         (segment.word(layout::PARKINGS).load(SeqCst) % 2 == 1, segment.word(layout::PARKED_LOOKS).load(SeqCst))
     }

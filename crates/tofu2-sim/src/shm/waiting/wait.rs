@@ -1,4 +1,4 @@
-//! Waits of a rank, and how each is polled again.
+//! Waits of a rank, and how each of them is polled again.
 
 use super::{
     block_on,
@@ -15,14 +15,14 @@ use core::{
 use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
 use std::time::Instant;
 
-/// The longest time between two looks at something that rings no doorbell.
+/// The longest time between two checks of a condition that rings no doorbell.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
-/// The number of looks in one poll of a wait for a word or a notice.
+/// The number of checks in one poll of a wait for a word or a notice.
 const LOOKS: u64 = 4;
 
-/// Fruitless polls under a foreign executor before a waker is registered: if a peer answers at
-/// once, polling is faster than parking.
+/// Fruitless polls under another executor before a waker is registered: if a peer answers
+/// immediately, polling is faster than parking.
 const FOREIGN_SPINS: u32 = 64;
 
 /// Waits until `look` finds something, or `deps` shows that it never will. `what` is the position
@@ -49,8 +49,7 @@ pub(crate) fn until_found<T>(
     })
 }
 
-/// Waits until `ready` holds, for conditions that ring no doorbell: looks now and then, at growing
-/// intervals.
+/// Waits until `ready` holds, for conditions that ring no doorbell: checks at growing intervals.
 pub(crate) fn until_ready(
     endpoint: &Endpoint,
     what: WaitsFor,
@@ -65,13 +64,13 @@ pub(crate) struct Wait<'a> {
     endpoint: &'a Endpoint,
     /// Whether the next fruitless poll is the first.
     first: bool,
-    /// Fruitless polls by foreign executors since the wait was last woken.
+    /// Fruitless polls by other executors since the wait was last woken.
     spins: u32,
-    /// The key of the wait's waker, if a foreign executor polls it.
+    /// The key of the wait's waker, if another executor polls it.
     key: Option<Key>,
-    /// The count of state changes when the outlook was last good.
+    /// The count of state changes when the wait was last found able to end.
     seen: Option<u64>,
-    /// The number of looks since all dependencies were seen to have left.
+    /// The number of checks since all dependencies were seen to have left.
     fruitless: u32,
 }
 
@@ -81,12 +80,12 @@ impl<'a> Wait<'a> {
         Wait { endpoint, first: true, spins: 0, key: None, seen: None, fruitless: 0 }
     }
 
-    /// Decides how to proceed after a fruitless look. Ready means that the caller must look again
-    /// at once.
+    /// Decides how to proceed after a fruitless check. Ready means that the caller must check again
+    /// immediately.
     ///
-    /// When the last dependency has left, two more looks follow before this is an error, with a
-    /// poll of the whole program between them, to find writes of the dependency before it left, and
-    /// writes that a joined task of this rank makes at once.
+    /// When the last dependency has left, two more checks follow before this is an error, with a
+    /// poll of the whole program between them, to find writes that the dependency made before it
+    /// left, and writes that a joined task of this rank makes immediately.
     pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
@@ -107,8 +106,8 @@ impl<'a> Wait<'a> {
     /// Polls whether a condition that rings no doorbell is `ready`.
     ///
     /// # Errors
-    /// [`FabricError::Deadlock`], [`FabricError::HelperFailed`], [`FabricError::Aborted`], and those
-    /// of `ready`.
+    /// [`FabricError::Deadlock`], [`FabricError::HelperFailed`], [`FabricError::Aborted`], and the
+    /// errors of `ready`.
     pub(crate) fn until_ready(
         &mut self,
         cx: &Context<'_>,
@@ -146,7 +145,7 @@ impl<'a> Wait<'a> {
     }
 
     /// Arranges another poll for when the awaited write has happened, `longest` has elapsed or
-    /// `until` has passed. If it returns false, the caller must look again first.
+    /// `until` has passed. If it returns false, the caller must first check again.
     fn is_arranged(
         &mut self,
         cx: &Context<'_>,
@@ -204,7 +203,7 @@ impl Drop for Wait<'_> {
 
 // ----- waits that are kept in a slot between two polls -----
 
-// The fourth word counts looks in waits for a word or a notice; queues and gates use it
+// The fourth word counts checks in waits for a word or a notice; queues and gates use it
 // differently.
 /// Bits of a slot's first word: whether there is a wait, and whether it was polled without success,
 /// has seen the ranks' states, and has left a waker.
@@ -212,8 +211,8 @@ const BEGUN: u64 = 1;
 const POLLED: u64 = 1 << 1;
 const SEEN: u64 = 1 << 2;
 const KEPT: u64 = 1 << 3;
-/// Position, above those bits, of the looks since all dependencies had left; above that, of the
-/// polls by foreign executors.
+/// Position, above those bits, of the count of checks since all dependencies had left; above that,
+/// of the polls by other executors.
 const FRUITLESS: u32 = 8;
 const SPINS: u32 = 32;
 
@@ -230,8 +229,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns whether the caller must look again before the wait in `slot` is arranged. A few more
-    /// looks detect events within nanoseconds sooner.
+    /// Returns whether the caller must check again before the wait in `slot` is arranged. A few
+    /// more checks detect events that are nanoseconds away sooner.
     #[inline]
     pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
         slot.0[0] |= BEGUN;

@@ -1,21 +1,22 @@
-//! Wakers of foreign executors: they let a tokio task wait for a rank's memory without keeping a
-//! CPU busy.
+//! Wakers of other executors: they let a Tokio task wait for a rank's memory without keeping a CPU
+//! busy.
 //!
 //! [`crate::shm::block_on`] parks its own thread on the rank's doorbell. A thread of another
 //! executor must not be parked; its task registers a waker here instead, and one thread per rank
-//! (hence one per process, where ranks are processes) parks on the doorbell for all such tasks. The
+//! (hence one per process, if ranks are processes) parks on the doorbell for all such tasks. The
 //! first such wait starts the thread, which ends with the endpoint.
 //!
 //! A waiter follows the doorbell's protocol itself: [`Wakers::arm`] is W0 to W2, then its future
-//! looks again (W3), and the thread does W4. All waiters of one rank share the doorbell's word, so
-//! each remembers it in its ticket:
+//! checks again (W3), and the thread executes W4. All waiters of one rank share the doorbell's
+//! word, so each remembers it in its ticket:
 //!
 //! * a ticket that no longer equals the word was rung for, and its waker is called;
-//! * a waiter whose ticket is stale by the time it registers its waker must look again at once;
+//! * a waiter whose ticket is stale by the time it registers its waker must check again
+//!   immediately;
 //! * the thread parks only while every ticket equals the word.
 //!
 //! So any ring between a waiter's preparation and the thread's parking is seen by one of them. A
-//! waiter is woken once, and arms itself again if the ring was not for it.
+//! waiter is woken once, and re-arms itself if the ring was not for it.
 
 use super::doorbell::{self, Watch};
 use crate::shm::memory::{Mapping, mapping::Parking};
@@ -52,7 +53,7 @@ struct State {
 struct Sleeper {
     waker: Waker,
     parking: Parking,
-    /// The time at which the task looks in any case.
+    /// The time at which the task checks in any case.
     until: Instant,
 }
 
@@ -70,15 +71,15 @@ enum Thread {
     Parked(Instant),
 }
 
-/// Identifies a waiter's waker. Must be given back with [`Wakers::forget`].
+/// Identifies a waiter's waker. Must be released with [`Wakers::forget`].
 pub(crate) type Key = u64;
 
 /// Outcome of asking to be woken.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Armed {
-    /// The waker is registered. The task must look once more before it may rely on being woken.
+    /// The waker is registered. The task must check once more before it may rely on being woken.
     Kept(Key),
-    /// The doorbell rang meanwhile: look, then try again.
+    /// The doorbell rang in the meantime: check, then try again.
     Rung,
     /// There is no thread that could wake the task.
     NoThread,
@@ -96,8 +97,8 @@ impl Wakers {
         Wakers(Arc::new(Shared { name, segment, state: Mutex::default(), somebody: Condvar::new() }))
     }
 
-    /// Does W0 to W2 and registers `waker`, which is called once, when `watch` is written, a rank's
-    /// state changes, `longest` has elapsed or `until` has passed.
+    /// Executes W0 to W2 and registers `waker`, which is called once, when `watch` is written, a
+    /// rank's state changes, `longest` has elapsed or `until` has passed.
     pub(crate) fn arm(&self, waker: &Waker, watch: Watch, longest: Duration, until: Option<Instant>) -> Armed {
         let shared = &*self.0;
         let parking = shared.segment.prepare_park(watch);
@@ -113,14 +114,14 @@ impl Wakers {
         match state.thread {
             Thread::None | Thread::Awake => {}
             Thread::Idle => shared.somebody.notify_one(),
-            // The thread parks again, which costs the others one look.
+            // The thread parks again, which costs the others one check.
             Thread::Parked(end) if until < end => shared.segment.ring(),
             Thread::Parked(_) => {}
         }
         let key = state.next;
         state.next += 1;
         // After the ring above, this ticket is stale and the thread calls the waker: at worst one
-        // look too many.
+        // unnecessary check.
         state.sleepers.insert(key, Sleeper { waker: waker.clone(), parking, until });
         Armed::Kept(key)
     }
@@ -157,7 +158,7 @@ impl Drop for Wakers {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.somebody.notify_one();
-        // The thread may be parked with the ticket of a waiter that has gone.
+        // The thread may be parked with the ticket of a waiter that no longer exists.
         self.0.segment.kick();
     }
 }

@@ -1,13 +1,14 @@
 //! The watchdog: detects deadlocked jobs, and reports what their ranks wait for.
 //!
 //! When [`crate::shm::block_on`] is about to park a rank, the rank records in its segment that it
-//! is parked and the event it waits for, and counts its unsuccessful looks. A look that succeeds
+//! is parked and the event it waits for, and counts its unsuccessful checks. A check that succeeds
 //! records nothing. The supervising thread ([`crate::shm::Threads`], [`crate::shm::Launcher`])
 //! reads these words periodically. A job is stuck if, for a bounded time,
 //!
 //! * each rank that has started and not ended is parked, in the same wait, without a deadline; a
-//!   rank that sleeps, computes, blocks otherwise, or is polled by another executor is not parked;
-//! * each has looked again, twice, since all were parked, and found nothing, so that no rank was
+//!   rank that sleeps, computes, blocks in another way, or is polled by another executor is not
+//!   parked;
+//! * each has checked again, twice, since all were parked, and found nothing, so that no rank was
 //!   merely late to be woken, or stopped by a debugger;
 //! * nothing else can wake it: either the rank is a [`rdma_fabric::Program`], whose fabric only it
 //!   and its helpers use, and only `block_on` holds their wakers, or its process has only one
@@ -16,8 +17,8 @@
 //!
 //! A rank with helpers is parked when its program and all of them are ([`super::report`]).
 //!
-//! A program promises that no other code uses its fabric. A rank that gives its fabric to another
-//! thread is started by [`run_rank_with`](crate::shm::run_rank_with) or
+//! A program guarantees that no other code uses its fabric. A rank that passes its fabric to
+//! another thread is started by [`run_rank_with`](crate::shm::run_rank_with) or
 //! [`Threads::run_with`](crate::shm::Threads::run_with), whose ranks are not watched.
 //!
 //! Operations are complete when they are posted, so no operation is then in flight that could wake
@@ -61,16 +62,16 @@ impl FromStr for StuckAfter {
     }
 }
 
-/// The event that a wait waits for.
+/// The event for which a rank waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
-    /// Nothing that another rank must do first: time, or something bounded by time.
+    /// An event that requires no action of another rank: time, or an event bounded by time.
     Itself,
     /// A word at this offset in the segment.
     Word(usize),
     /// A notice.
     Notice,
-    /// Something in one of the rank's own control queues.
+    /// A change in one of the rank's control queues.
     Queue,
     /// A gate's word at this offset in the segment.
     Gate(usize),
@@ -148,12 +149,13 @@ pub(crate) struct Watchdog {
     /// The number of times each rank has started or stopped being parked, if all have been parked
     /// or ended since `since`; empty if not.
     parkings: Vec<u64>,
-    /// The number of times each rank had looked at that time.
+    /// The number of checks of each rank at that time.
     looks: Vec<u64>,
     since: Instant,
 }
 
-/// Looks required of each rank since all were parked; two, because the first may have begun before.
+/// Checks required of each rank since all were parked; two, because the first may have begun
+/// before.
 const LOOKS: u64 = 2;
 
 impl Watchdog {
@@ -162,7 +164,7 @@ impl Watchdog {
         bound.map(|bound| Watchdog { bound, parkings: Vec::new(), looks: Vec::new(), since: Instant::now() })
     }
 
-    /// Returns the time between two looks.
+    /// Returns the time between two checks.
     pub(crate) fn pause(&self) -> Duration {
         (self.bound / 8).clamp(Duration::from_millis(5), Duration::from_secs(1))
     }
@@ -218,8 +220,8 @@ fn parked(job: &Job, rank: usize) -> Option<u64> {
     }
 }
 
-/// Returns the number of times a rank has started to be parked and the number of looks since, if it
-/// is parked in a wait that only other ranks can end, and nothing was handed over to it.
+/// Returns the number of times a rank has been parked and the number of checks since, if it is
+/// parked in a wait that only other ranks can end, and nothing was handed over to it.
 #[cfg(target_os = "linux")]
 pub(crate) fn waits_for_others(job: &Job, rank: usize) -> Option<(u64, u64)> {
     let parkings = parked(job, rank).filter(|parkings| *parkings != 0)?;

@@ -4,9 +4,9 @@
 //! row is complete; each of these signals its nodes once all rows are complete. So a barrier takes
 //! `colour_barrier` from the last member's signal on, for any number of members, and the host sees
 //! the end one polling time later. Starting one keeps the CPU busy for as long as posting. Signals
-//! have separate wires and take up no bandwidth on links.
+//! have dedicated wires and take up no bandwidth on links.
 //!
-//! A colour belongs to the nodes of a barrier, so barriers of other nodes may have the same one,
+//! A colour belongs to the nodes of a barrier, so barriers of other nodes may have the same colour,
 //! even in the same row (an assumption).
 
 use super::super::{
@@ -52,7 +52,7 @@ struct Barrier {
     members: Vec<Rank>,
     /// The number of members that hold it.
     holders: usize,
-    /// The first member that has given it back.
+    /// The first member that has released it.
     freed: Option<Rank>,
     /// The number of members that have entered the current round, and the time at which the last
     /// signal leaves.
@@ -218,7 +218,7 @@ impl Me {
         }
         if let Some(rank) = barrier.freed {
             held.seen = held.entered;
-            // A lost rank has given its colours back.
+            // A lost rank has released its colours.
             let error = match core.ranks.hopeless(lane, waits::NO_WAIT, deps) {
                 Some(lost @ FabricError::PeerLost { .. }) => lost,
                 _ => ColourError::Freed { colour, rank }.into(),

@@ -73,13 +73,13 @@ impl Gate {
         self.under_way || self.main.firing.is_some() || self.end.firing.is_some()
     }
 
-    /// Resets the gate and gives it these wires.
+    /// Resets the gate and sets its wiring.
     pub(super) fn set(&mut self, wiring: Wiring) {
         self.clear();
         self.wiring = Some(wiring);
     }
 
-    /// Resets the gate and removes its wires.
+    /// Resets the gate and removes its wiring.
     pub(super) fn clear(&mut self) {
         let Gate { owner, waiter, life, is_start, .. } = *self;
         *self = Gate { owner, waiter, life, is_start, ..Gate::default() };
@@ -148,13 +148,13 @@ impl BarrierUnits {
     /// Returns the number of a start gate that rank `me` owns.
     ///
     /// # Errors
-    /// [`GateError::NotStart`], and those of [`BarrierUnits::own_gate`].
+    /// [`GateError::NotStart`], and the errors of [`BarrierUnits::own_gate`].
     pub(super) fn own_start_gate(&self, machine: &Machine, me: u32, gate: GateId) -> Result<u32> {
         let number = self.own_gate(machine, me, gate)?;
         if self.gate(number).is_start { Ok(number) } else { Err(GateError::NotStart(gate).into()) }
     }
 
-    /// Returns the number of the table entry that a gate id names, if there is one.
+    /// Returns the number of the table entry that a gate id identifies, if there is one.
     pub(super) fn number_of(&self, machine: &Machine, gate: GateId) -> Option<u32> {
         let rank = gate.rank().number();
         if rank >= machine.ranks || gate.index() >= machine.timing.barrier_gates {
@@ -163,8 +163,8 @@ impl BarrierUnits {
         Some(*self.first.get(&machine.node_of(rank))? + gate.index())
     }
 
-    /// Resolves the gate that `by` is wired to: it must be allocated and point back by the wire
-    /// that `back` reads.
+    /// Resolves the gate to which `by` is wired: it must be allocated and point back through the
+    /// wire that `back` reads.
     pub(super) fn named(
         &self,
         machine: &Machine,

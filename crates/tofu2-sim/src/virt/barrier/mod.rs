@@ -2,11 +2,11 @@
 //!
 //! A node's ranks share its unit, which belongs to one of the engines (TNIs) and has
 //! `barrier_gates` gates, `barrier_channels` of them start/end gates. A gate takes `barrier_gate`
-//! from its last input to its outputs. A signal reaches a local gate at once and a remote one after
-//! the wire latency, which is that of puts: the first hop, then each further one; nothing inside a
-//! node. Starting a round keeps the CPU busy for as long as posting; the host sees the result one
-//! polling time after it arrived. The gates of a unit work simultaneously, and signals take up no
-//! bandwidth on links: no figure is known for either.
+//! from its last input to its outputs. A signal reaches a local gate immediately and a remote one
+//! after the wire latency, which is that of puts: the first hop, then each further one; nothing
+//! inside a node. Starting a round keeps the CPU busy for as long as posting; the host sees the
+//! result one polling time after it arrived. The gates of a unit work simultaneously, and signals
+//! take up no bandwidth on links: no figures are known for either.
 //!
 //! Whether a gate at the far end has room, or was freed, is known immediately.
 
@@ -60,7 +60,7 @@ impl Me {
             Some((_, result)) => {
                 (state.under_way, state.result) = (false, None);
                 let result = result.map_err(FabricError::from);
-                // A lost rank has freed its gates, or has made others free theirs.
+                // A lost rank has freed its gates, or has caused others to free theirs.
                 let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
                     && let Some(lost @ FabricError::PeerLost { .. }) = core.ranks.hopeless(lane, waits::NO_WAIT, deps)

@@ -103,7 +103,7 @@ impl BarrierUnits {
     ) {
         self.under_way -= 1;
         let half = (number, detail & 1 == 1);
-        // The gate may have been freed meanwhile, and perhaps allocated anew.
+        // The gate may have been freed in the meantime, and perhaps reallocated.
         if self.gate(number).life as u16 & 0x7fff == detail >> 1 {
             let mut work = vec![half];
             if fired {
@@ -132,7 +132,7 @@ impl BarrierUnits {
         sources.chain(destinations).collect()
     }
 
-    /// Begins to fire the halves of `work` that can, and those that can because of that.
+    /// Begins to fire the halves of `work` that can fire, and those that can fire as a result.
     fn run(&mut self, machine: &Machine, clock: &mut Clock, mut work: Vec<HalfId>) {
         while let Some(half) = work.pop() {
             if self.begin(machine, clock, half).is_some() {
@@ -163,8 +163,8 @@ impl BarrierUnits {
         };
         let mut waves = Vec::with_capacity(3);
         // Whether the number of rounds is bounded by the number that hosts start. A relay gate
-        // without a destination fires only in such rounds; otherwise faults that arise by
-        // themselves would keep it firing forever.
+        // without a destination fires only in such rounds; otherwise faults that arise
+        // spontaneously would keep it firing forever.
         let mut is_driven = state.is_start;
         let channels = machine.timing.barrier_channels;
         if is_start_half {
@@ -225,7 +225,7 @@ impl BarrierUnits {
         Some(())
     }
 
-    /// Finishes firing a gate: sends the signal to its outputs, or gives the result to its host.
+    /// Finishes firing a gate: sends the signal to its outputs, or passes the result to its host.
     fn publish(&mut self, machine: &Machine, clock: &mut Clock, (number, end): HalfId, work: &mut Vec<HalfId>) {
         let now = clock.now();
         let state = self.gate_mut(number);

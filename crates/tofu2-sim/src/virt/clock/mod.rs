@@ -1,4 +1,4 @@
-//! The clock of a run: pending events, its randomness, and a hash of its history.
+//! The clock of a run: pending events, randomness, and a hash of the history.
 
 mod queue;
 mod radix;
@@ -8,7 +8,7 @@ pub use queue::QueueKind;
 use super::chacha::ChaCha8;
 use queue::EventQueue;
 
-/// Virtual time and the events that move it.
+/// Virtual time and the events that advance it.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// Picoseconds.
@@ -94,7 +94,7 @@ impl Clock {
     }
 
     /// Returns whether the run has any randomness, so that message order must be enforced wherever
-    /// it is promised.
+    /// it is guaranteed.
     #[inline]
     pub(super) fn is_random(&self) -> bool {
         self.chance.jitter > 0 || self.chance.shuffle
@@ -108,7 +108,7 @@ pub(super) struct Chance {
     rng: ChaCha8,
     /// The longest extra latency of a leg, in picoseconds.
     jitter: u64,
-    /// Simultaneous events that are drawn from in random order. Unused if `shuffle` is off.
+    /// Simultaneous events, drawn in random order. Unused if `shuffle` is off.
     ties: Vec<Event>,
     shuffle: bool,
 }
@@ -162,7 +162,7 @@ pub(crate) enum EventKind {
     Resume,
     /// A command or its data has passed the target's receive engine. Subject: operation slot.
     Arrive,
-    /// An atomic has reached the door of an idle atomic unit. Subject: node.
+    /// An atomic has reached the entrance of an idle atomic unit. Subject: node.
     Door,
     /// The atomic unit has finished one operation. Subject: node.
     Served,
@@ -172,7 +172,7 @@ pub(crate) enum EventKind {
     Head,
     /// A link or a receive engine is free again. Subject: node; detail: output.
     Output,
-    /// A send engine starts on the next command of a control queue. Subject: queue.
+    /// A send engine starts the next command of a control queue. Subject: queue.
     Start,
     /// A command of a control queue has passed its target's receive engine. Subject: flight.
     Reach,

@@ -57,7 +57,7 @@ impl Core {
         }
     }
 
-    /// Has no effect at the target and reports the error to the poster.
+    /// Refuses a command: it has no effect at the target, and the poster receives the error.
     fn refuse(&mut self, slot: u32, error: QueueError) {
         let flight = self.queues.flights.get_mut(slot);
         flight.status = Err(error);
@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// Moves the session offset of a queue and starts the commands that this releases. Returns
+    /// Advances the session offset of a queue and starts the commands that this releases. Returns
     /// whether the offset moved; `None` if the queue has none. `by` is the queue and slot of the
     /// put that caused this, if known.
     fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) -> Option<bool> {
@@ -141,7 +141,7 @@ impl Core {
         Some(true)
     }
 
-    /// Handles a `Credit` event: makes a delayed advance, unless the queue is closed or has
+    /// Handles a `Credit` event: executes a delayed advance, unless the queue is closed or has
     /// stopped.
     pub(crate) fn late_advance(&mut self, index: u32) {
         let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
@@ -209,7 +209,7 @@ impl Core {
         self.queue_atomic(op);
     }
 
-    /// Finishes a command that the atomic unit has served; `old` is `None` if its memory was
+    /// Finishes a command that the atomic unit has executed; `old` is `None` if its memory was
     /// deregistered by then.
     pub(crate) fn atomic_served(&mut self, slot: u32, old: Option<u64>) {
         let flight = self.queues.flights.get_mut(slot);

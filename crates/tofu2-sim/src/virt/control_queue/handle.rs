@@ -23,7 +23,7 @@ use std::{
 struct WaitMemory<'a> {
     /// The number of the registered wait, plus 1.
     wait: &'a mut u64,
-    /// 1 if the wait seemed hopeless at its last look.
+    /// 1 if the wait seemed hopeless at its last check.
     warned: &'a mut u64,
     /// The ticket in the line of waiters for room, plus 1.
     ticket: &'a mut u64,
@@ -73,7 +73,7 @@ impl Open {
         if core.queues.is_open(self.slot, self.generation) { Ok(core) } else { Err(QueueError::NotOpen(self.id)) }
     }
 
-    /// Refuses other ranks' regions, and regions without a key.
+    /// Rejects other ranks' regions, and regions without a key.
     fn own(&self, region: &Region) -> Result<()> {
         if self.me.world.core().memory.is_locked(region.key()) {
             return Err(FabricError::Locked { rank: Rank::new(self.me.rank), region: region.key() });
@@ -86,7 +86,7 @@ impl Open {
     }
 
     /// Registers the wait, unless it can't continue. It fails with `PeersLeft` only at the second
-    /// look: other parts of the same task may be about to post.
+    /// check: other parts of the same task may be about to post.
     fn go_on(
         &self,
         core: &mut Core,
@@ -230,7 +230,7 @@ impl Queue for VirtQueue {
             QueueSide::Notice => QueueReport::Notice,
         };
         match core.queues.get(open.slot).completion_at().filter(|_| side == QueueSide::Completion) {
-            // The completion will become visible whatever happens to the peers.
+            // The completion will become visible no matter what happens to the peers.
             Some(at) => {
                 let until = at.saturating_add(1);
                 if mem::replace(memory.timer, until) != until {

@@ -1,22 +1,22 @@
 //! Control queues of the simulated nodes.
 //!
 //! # Model
-//! * *Ring* ([`toq`]). A posting costs the CPU the platform's `post` time; its descriptor is then
-//!   in the TOQ. A slot is free again when the engine has fetched its command. A delayed start
-//!   waits for the next posting; credit doesn't start it.
+//! * *Ring* ([`toq`]). A post costs the CPU the platform's `post` time; its descriptor is then in
+//!   the TOQ. A slot is free again when the engine has fetched its command. A delayed start waits
+//!   for the next post; credit doesn't start it.
 //! * *Send engine* ([`send`]). Each queue asks its TNI's engine for one command at a time, so that
 //!   the queues of a TNI take turns with each other and with operations that ranks post through the
-//!   fabric. The engine reads the poster's memory when it starts on a command. The command's time
-//!   is then known: latency, and payload at the platform's rate.
+//!   fabric. The engine reads the poster's memory when it starts a command. The command's time is
+//!   then known: latency, and payload at the platform's rate.
 //! * *Receive engine* ([`arrive`]). The last packet of a put delivers its bytes, notice and
-//!   advance, in this order and at one moment. Commands that an advance releases ask the send
-//!   engine at once. Atomics go to the node's one atomic unit.
+//!   advance, in this order and at the same time. Commands that an advance releases request the
+//!   send engine immediately. Atomics go to the node's one atomic unit.
 //! * *Answers* ([`report`]). Results, requested acknowledgements, and errors return after the same
 //!   leg as those of fabric operations.
 //! * *Order* ([`order`]). One queue's commands to one target arrive in order. A strongly ordered
 //!   command waits at the target for earlier atomics in service.
 //! * *Errors* ([`report`]). A full MRQ, or credit a whole ring ahead in checking mode, stops the
-//!   queue: none of its commands starts any more, and commands that address it fail with
+//!   queue: none of its commands starts any longer, and commands that address it fail with
 //!   [`rdma_fabric::control_queue::QueueError::Stopped`].
 //!
 //! The TCQ is as long as necessary. A get's completion in it means that the request was sent.
@@ -54,7 +54,7 @@ pub(super) struct Queues {
     free_spaces: Vec<u32>,
     flights: Flights,
     counts: CommandCounts,
-    /// The peak size of tables and states so far, in bytes.
+    /// The peak size of tables and states, in bytes.
     peak: usize,
 }
 
@@ -105,7 +105,7 @@ impl Queues {
         self.get(queue).toq.pointers()
     }
 
-    /// Returns an error that was not yet reported to the rank.
+    /// Returns an error that has not been reported to the rank yet.
     fn unreported(&self, queue: u32) -> Option<QueueError> {
         match self.get(queue).health {
             Health::CommandFailed(error) | Health::Stopping(error) => Some(error),
@@ -119,7 +119,7 @@ impl Queues {
         self.get(queue).id
     }
 
-    /// Returns a unique name for this opening of a queue.
+    /// Returns an identifier of this opening of a queue, which is unique.
     pub(super) fn opening(&self, queue: u32) -> u64 {
         u64::from(self.slots[queue as usize].generation) << 32 | u64::from(queue)
     }
@@ -130,7 +130,7 @@ impl Queues {
         (flight.queue, flight.slot, flight.to, flight.opcode, flight.len.into())
     }
 
-    /// Returns the counts of commands by the stage that they reached.
+    /// Returns the counts of commands by the stage they reached.
     pub(super) fn counts(&self) -> CommandCounts {
         self.counts
     }

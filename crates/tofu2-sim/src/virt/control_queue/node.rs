@@ -1,4 +1,4 @@
-//! The control queues of a node: the open ones, and the queue that an id names.
+//! The control queues of a node: the open ones, and the queue that an id identifies.
 //!
 //! Ranks' fabric operations go through system queues that are not counted here. A CQ belongs to one
 //! rank at a time; only normal queues of that rank can share it.
@@ -22,7 +22,7 @@ pub(super) struct NodeQueues {
 /// A CQ of the hardware.
 #[derive(Clone, Copy, Debug)]
 struct Cq {
-    /// The rank that the CQ belongs to; [`NONE`] if it is free.
+    /// The rank to which the CQ belongs; [`NONE`] if it is free.
     owner: u32,
     /// The queue opened last; the others that share the CQ are linked from there. [`NONE`] if the
     /// CQ is free.
@@ -75,8 +75,8 @@ impl NodeQueues {
         self.cqs.iter().filter(|cq| cq.is_free()).count() as u32
     }
 
-    /// Returns the queue opened last on the CQ that an id names, if the CQ belongs to the id's
-    /// rank. The others follow by its links.
+    /// Returns the queue opened last on the CQ that an id identifies, if the CQ belongs to the id's
+    /// rank. The others are reached through its links.
     #[inline]
     pub(super) fn first(&self, id: QueueId) -> Option<u32> {
         if id.number() >= self.numbers {
@@ -86,7 +86,7 @@ impl NodeQueues {
         (cq.owner == id.rank().number()).then_some(cq.first)
     }
 
-    /// Returns whether the engine may get another queue of this mode on a separate CQ.
+    /// Returns whether another queue of this mode may be opened on the engine, on a separate CQ.
     fn allows(&self, engine: u8, mode: QueueMode, table: &QueueTable) -> bool {
         let limit = match mode {
             QueueMode::Normal => return true,
@@ -152,8 +152,8 @@ impl NodeQueues {
         Ok(QueueId::new(Rank::new(rank), number.0, number.1, cq.contexts.trailing_ones() as u8))
     }
 
-    /// Records a queue at the position that [`NodeQueues::choose`] returned. Returns the queue that
-    /// it must be linked to.
+    /// Records a queue at the position that [`NodeQueues::choose`] returned. Returns the queue to
+    /// which it must be linked.
     pub(super) fn open(&mut self, id: QueueId, mode: QueueMode, queue: u32) -> u32 {
         let Some(cq) = self.at(id) else { return NONE };
         (cq.owner, cq.mode) = (id.rank().number(), mode);
@@ -162,7 +162,7 @@ impl NodeQueues {
     }
 
     /// Removes a queue. Returns true if it was the first in the CQ's list, which then begins with
-    /// `next`; otherwise the caller must mend the list.
+    /// `next`; otherwise the caller must repair the list.
     pub(super) fn close(&mut self, id: QueueId, queue: u32, next: u32) -> bool {
         let Some(cq) = self.at(id) else { return true };
         cq.contexts &= !(1 << id.context());

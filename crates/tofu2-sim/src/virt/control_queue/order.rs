@@ -2,9 +2,9 @@
 //!
 //! The network keeps the order of one queue's commands to one target, and that of the answers, with
 //! or without jitter. So only an atomic can be overtaken: it takes effect only when the atomic unit
-//! has served it. Each pair of queue and target counts the atomics sent and served. A strongly
-//! ordered command remembers how many were sent before it, and waits at the target until as many
-//! have been served.
+//! has executed it. Each pair of queue and target counts the atomics sent and executed. A strongly
+//! ordered command records how many were sent before it, and waits at the target until the same
+//! number have been executed.
 
 use super::super::core::Core;
 use super::{Queues, flight::Flight};
@@ -27,7 +27,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Returns whether atomics before a command that remembers `after` are yet to be served.
+    /// Returns whether some of the `after` atomics before a command have not been executed yet.
     fn is_behind(&self, after: u32) -> bool {
         self.served.wrapping_sub(after) > u32::MAX / 2
     }
@@ -47,7 +47,7 @@ impl Queues {
         &mut pairs[at]
     }
 
-    /// Gives a command that is being sent its place among the atomics.
+    /// Assigns a command that is being sent its place among the atomics.
     #[inline]
     pub(super) fn line_up(&mut self, flight: &mut Flight) {
         let atomic = flight.opcode.is_atomic();
@@ -94,7 +94,7 @@ impl Queues {
         waits
     }
 
-    /// Takes the next flight that need not wait any more.
+    /// Takes the next flight that no longer has to wait.
     fn let_go(&mut self, queue: u32, target: QueueId) -> Option<u32> {
         let head = *self.pair(queue, target).held.front()?;
         let after = self.flights.get(head).after;

@@ -100,7 +100,7 @@ impl Core {
                 remote: zero,
                 status,
             };
-            // A put whose advance was ignored has done everything else.
+            // A put whose advance was ignored has had all its other effects.
             let done = matches!(status, Ok(()) | Err(QueueError::CreditIgnored { .. }));
             match opcode {
                 _ if !done => {}

@@ -1,4 +1,4 @@
-//! The send side: queues ask their engine for one command after another.
+//! The send side: queues request their engine for one command after another.
 
 use super::{
     super::{clock::EventKind, core::Core, network::Packet, operation::Opcode, ranks::QueueReport, topology::PathId},
@@ -12,8 +12,8 @@ use rdma_fabric::{
 };
 
 impl Core {
-    /// Writes a posting into the queue's TOQ, by the CPU `lane`. `ticket` is the poster's place in
-    /// the line, if it has one.
+    /// Writes a post into the queue's TOQ, by the CPU `lane`. `ticket` is the poster's place in the
+    /// line, if it has one.
     pub(super) fn post_command(
         &mut self,
         queue: u32,
@@ -46,8 +46,8 @@ impl Core {
         Ok(())
     }
 
-    /// Makes a queue ask its engine for the next command, if there is one that may start and the
-    /// queue has not asked yet.
+    /// Makes a queue request its engine for the next command, if there is one that may start and
+    /// the queue has no request pending.
     #[inline]
     pub(super) fn kick(&mut self, queue: u32) {
         loop {
@@ -165,7 +165,7 @@ impl Core {
         }
     }
 
-    /// Makes the flight of a command, reading the poster's memory now.
+    /// Creates the flight of a command, reading the poster's memory now.
     fn prepare(&mut self, queue: u32, order: &Order) -> Result<Flight, QueueError> {
         let state = self.queues.get(queue);
         let (rank, from, checked) = (state.rank, state.id, state.checked);
@@ -222,7 +222,7 @@ impl Core {
         Ok(flight)
     }
 
-    /// Gives a flight to the network; its payload takes `payload` picoseconds.
+    /// Passes a flight to the network; its payload takes `payload` picoseconds.
     fn dispatch(&mut self, mut flight: Flight, sent: u64, payload: u64) {
         self.queues.get_mut(flight.queue).flights += 1;
         let from = self.machine.node_of(flight.rank);
@@ -287,7 +287,7 @@ impl Core {
     }
 
     /// Returns the receive engine at the target: that of the target queue's TNI. Atomics use only
-    /// as many engines as the job has for them.
+    /// as many engines as the job provides for them.
     #[inline]
     pub(super) fn receive_engine(&self, flight: &Flight) -> u8 {
         let engine = u32::from(flight.to.engine()).min(self.machine.timing.engines - 1);

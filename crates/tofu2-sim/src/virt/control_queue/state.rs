@@ -16,9 +16,9 @@ pub(super) struct QueueState {
     pub(super) next_context: u32,
     /// The number of its flights that have not completed.
     pub(super) flights: u32,
-    /// Whether the engine has promised a start, which an event will bring.
+    /// Whether the engine has scheduled a start, for which an event is pending.
     pub(super) due: bool,
-    /// Whether the queue has no handle any more; it is kept only for its commands in flight.
+    /// Whether the queue no longer has a handle; it is kept only for its commands in flight.
     pub(super) closed: bool,
     pub(super) checked: bool,
     pub(super) mrq_depth: u32,
@@ -80,7 +80,7 @@ impl QueueState {
         Some(error)
     }
 
-    /// Returns the reason why the queue delivers nothing any more, if so: first the error that
+    /// Returns the reason why the queue no longer delivers anything, if so: first the error that
     /// stopped the queue, then, once that was reported to its rank, that the queue has stopped.
     pub(super) fn end(&mut self) -> Option<QueueError> {
         match self.health {
@@ -93,7 +93,7 @@ impl QueueState {
         }
     }
 
-    /// Checks a posting for errors that do not depend on the queue's contents.
+    /// Checks a post for errors that do not depend on the queue's contents.
     pub(super) fn check(&self, posting: &Posting, timing: &Timing) -> Result<(), QueueError> {
         let id = self.id;
         let limit = |what, value: u64, limit: u64| Err(QueueError::Limit { queue: id, what, value, limit });

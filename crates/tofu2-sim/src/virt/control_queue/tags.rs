@@ -1,9 +1,9 @@
-//! Steering tags, which give an address its meaning on a queue.
+//! Steering tags, which determine the memory that an address denotes on a queue.
 
 use rdma_fabric::{RegionKey, control_queue::Stadd};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A tag that was given back is not reused until this many others have been given back, so that
+/// A tag that was released is not reused until this many others have been released, so that
 /// accesses to outdated addresses fail.
 const QUARANTINE: usize = 64;
 
@@ -16,7 +16,7 @@ pub(super) struct Space {
     fixed: Vec<(u8, Registration)>,
     /// Registrations under automatic tags, from [`Stadd::FIRST_AUTOMATIC`] on.
     automatic: Vec<Option<Registration>>,
-    /// Free automatic tags, the one that was given back first at the front.
+    /// Free automatic tags, the one that was released first at the front.
     free: VecDeque<u32>,
     /// The automatic tag of each region, by index and generation of its key.
     known: BTreeMap<(u32, u32), u32>,
@@ -94,7 +94,7 @@ impl Space {
         }
     }
 
-    /// Sets whether peers' writes fail from now on. Returns false if there is no such tag.
+    /// Sets whether writes by peers fail from now on. Returns false if there is no such tag.
     pub(super) fn set_read_only(&mut self, at: Stadd, read_only: bool) -> bool {
         self.find_mut(at).map(|there| there.read_only = read_only).is_some()
     }

@@ -1,8 +1,8 @@
-//! The transmit order queue: postings in order, and the pointers into it.
+//! The transmit order queue: posts in order, and the pointers into it.
 //!
-//! Positions count slots since the queue was opened. `read <= announced <= write`, and
-//! `write - read` is less than the depth: one slot stays free, so that a full ring differs from an
-//! empty one. A posting of several blocks is stored once and counts the blocks begun.
+//! Positions count slots since the queue was opened. `read <= announced <= write`, and `write -
+//! read` is less than the depth: one slot stays free, so that a full ring differs from an empty
+//! one. A post of several blocks is stored once and counts the blocks begun.
 
 use rdma_fabric::control_queue::{Pointers, Posting, QueueMode, QueueSpec};
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ struct Waiting {
     begun: u32,
 }
 
-/// One command of the hardware: a block of a posting, at a slot.
+/// One command of the hardware: a block of a post, at a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     pub(super) posting: Posting,
@@ -47,7 +47,7 @@ pub(super) enum Advance {
     /// The queue is not in session mode.
     Ignored,
     /// The offset would have reached this position, a whole ring ahead of the read pointer. As in
-    /// the hardware, a ring's worth of it was lost.
+    /// the hardware, a ring's worth of credit was lost.
     Wrapped {
         would_be: u64,
     },
@@ -72,7 +72,7 @@ impl Toq {
         self.write - self.read + slots < u64::from(self.depth)
     }
 
-    /// Writes a posting for which there is room. Returns its first slot.
+    /// Writes a post for which there is room. Returns its first slot.
     #[inline]
     pub(super) fn push(&mut self, posting: Posting, written_at: u64) -> u64 {
         let slot = self.write;

@@ -88,10 +88,10 @@ impl Executor<'_, '_> {
         }
     }
 
-    /// Ends a rank's task, which has ended well or not. The rank itself ends when its detached
-    /// futures have finished too.
+    /// Ends a rank's task, successfully or not. The rank itself ends when its detached futures have
+    /// finished as well.
     pub(super) fn end(&mut self, rank: u32, well: bool) {
-        // Dropping the task deregisters its memory. A panic there has no effect any more.
+        // Dropping the task deregisters its memory. A panic during that no longer has any effect.
         let dropped = catch_unwind(AssertUnwindSafe(|| self.tasks.end(rank)));
         if let Err(panic) = &dropped {
             let message = message_of(&**panic);

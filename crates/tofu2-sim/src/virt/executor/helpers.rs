@@ -39,7 +39,7 @@ impl Executor<'_, '_> {
         lane - self.tasks.len() as u32
     }
 
-    /// Returns how the helper on a lane has ended, unless it has ended well.
+    /// Returns how the helper on a lane has ended, unless it succeeded.
     fn end_of_helper(&self, lane: u32, polled: std::thread::Result<Poll<ProgramResult<()>>>) -> Option<HelperEnd> {
         let name = self.world.helpers.name(self.place(lane));
         match polled {
@@ -67,7 +67,7 @@ impl Executor<'_, '_> {
         self.failure.get_or_insert(end.of(Rank::new(rank)));
     }
 
-    /// Drops the rest of a rank's helpers. Returns whether that went well.
+    /// Drops a rank's remaining helpers. Returns whether that succeeded.
     pub(super) fn end_helpers(&mut self, rank: u32) -> bool {
         let mut well = true;
         loop {

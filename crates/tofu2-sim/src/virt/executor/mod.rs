@@ -1,14 +1,14 @@
-//! The loop that polls tasks and handles events, one after the other, on one thread.
+//! The loop that polls tasks and handles events, one after another, on one thread.
 //!
-//! A task is a future; an event names the rank to resume. All tasks are polled with the same waker,
-//! which only records that the task being polled wants another turn. A turn costs the task the
-//! platform's `yield` time, so that virtual time passes for a program that polls in a loop. Wakers
-//! of combinators are kept aside and woken whenever the rank is resumed.
+//! A task is a future; an event identifies the rank to resume. All tasks are polled with the same
+//! waker, which only records that the task being polled requests another turn. A turn costs the
+//! task the platform's `yield` time, so that virtual time passes for a program that polls in a
+//! loop. Wakers of combinators are kept separately and woken whenever the rank is resumed.
 //!
 //! A rank's helpers are tasks like its program, and each is polled separately.
 //!
 //! A rank's detached futures are polled after its task, every time, and also once the task has
-//! ended. The rank has ended only when they have finished too.
+//! ended. The rank has ended only when they have finished as well.
 
 mod ends;
 mod helpers;
@@ -27,8 +27,8 @@ use std::{
 /// Called with the number of events and the virtual time, at regular numbers of events.
 pub(super) type Progress<'a> = dyn FnMut(u64, Time) + 'a;
 
-/// The number of deadlocks in a row, without an event between them, that ranks may try to recover
-/// from.
+/// The number of consecutive deadlocks, without an event between them, from which ranks may try to
+/// recover.
 const PATIENCE: u32 = 64;
 
 pub(super) struct Executor<'a, 'p> {
@@ -36,8 +36,8 @@ pub(super) struct Executor<'a, 'p> {
     tasks: &'a mut dyn Table,
     pub(super) finish_times: Vec<Time>,
     failure: Option<JobError>,
-    /// Ranks whose task has ended but which still have detached futures, and whether all has gone
-    /// well.
+    /// Ranks whose task has ended but which still have detached futures, and whether everything has
+    /// succeeded so far.
     ending: BTreeMap<u32, bool>,
     /// The rank whose task was prefetched last.
     soon: u32,
@@ -217,7 +217,7 @@ impl<'a, 'p> Executor<'a, 'p> {
         self.deadlocks.1 <= PATIENCE && self.world.core().ranks.end_queue_waits(self.left)
     }
 
-    /// Returns the error of a job in which ranks wait and no event is pending.
+    /// Returns the error of a job in which ranks are waiting and no event is pending.
     fn stuck(&mut self) -> JobError {
         if let Some(failure) = self.failure.take() {
             return failure;
@@ -248,8 +248,8 @@ impl<'a, 'p> Executor<'a, 'p> {
 
 impl Drop for Executor<'_, '_> {
     fn drop(&mut self) {
-        // Detached futures and helpers hold the world that holds them, and dropping a task may
-        // detach more.
+        // Detached futures and helpers own references to the world that owns them, and dropping a
+        // task may detach more.
         self.world.detached.close();
         self.tasks.clear();
         self.world.helpers.clear();

@@ -79,7 +79,7 @@ impl Memory {
         }
     }
 
-    /// Copies out of a live place; `into` has its length.
+    /// Copies out of a live place; `into` has the same length.
     pub(crate) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
         match self.words(loc) {
             None => into.fill(0),
@@ -110,7 +110,7 @@ impl Memory {
     pub(crate) fn append_to(&self, loc: &Loc, into: &mut Vec<u8>) {
         let len = loc.len as usize;
         match self.words(loc) {
-            // The system zeroes these lazily; nothing is touched.
+            // The system zeroes these pages lazily; none is touched.
             None if into.is_empty() && len > SPARSE => *into = vec![0; len],
             None => into.resize(into.len() + len, 0),
             Some((words, first)) => {
@@ -120,8 +120,8 @@ impl Memory {
         }
     }
 
-    /// Copies into a live place; `from` has its length. Many zeros over bytes that were never
-    /// written change nothing and take no memory.
+    /// Copies into a live place; `from` has the same length. Writing many zeros over bytes that
+    /// were never written changes nothing and takes no memory.
     pub(crate) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
         let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
         if !nothing {

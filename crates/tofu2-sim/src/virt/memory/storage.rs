@@ -13,7 +13,7 @@ use std::panic::resume_unwind;
 pub(super) struct Stored {
     pub(super) now: usize,
     pub(super) peak: usize,
-    /// Bytes taken since the last comparison with the memory left on this machine.
+    /// Bytes taken since the last comparison with the memory available on this machine.
     unchecked: usize,
 }
 
@@ -35,8 +35,8 @@ impl Stored {
     }
 }
 
-/// The panic payload that unwinds out of the simulator when this machine has no memory for a region
-/// that is written.
+/// The panic payload that unwinds out of the simulator when this machine has no memory left for a
+/// region that is written.
 #[derive(Debug)]
 pub(crate) struct NoStorage {
     bytes: u64,
@@ -111,7 +111,7 @@ impl LocalTable {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
         stored.drop(&mut region.words);
-        // An entry whose generations are used up is never used again.
+        // An entry whose generations are exhausted is never reused.
         if let Some(next) = region.generation.checked_add(1) {
             region.generation = next;
             self.free.push(index);

@@ -3,7 +3,7 @@
 use super::node::{Packet, Packets, RouterNode};
 
 /// The choice of a router between inputs that request the same output. Tofu's own rule is not
-/// published, so compare both.
+/// published, so compare the results with both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arbiter {
     /// One input port after another and, within a port, one queue after another.

@@ -33,16 +33,16 @@ pub enum NetworkModel {
     ///   share (an assumption; each engine has its own queue there, and loopback another, so that
     ///   they don't block each other).
     /// * A link port has two virtual channels of a few packets each (an assumption: credits return
-    ///   at once). A packet moves to the second channel when it crosses a ring's wrap-around, and
-    ///   back to the first with the next axis, so that rings can't deadlock even with one credit
-    ///   (the dateline rule). On a [`super::TofuShape`] a link port has two more channels for the
-    ///   leg inside the target's group, after the way between groups.
+    ///   immediately). A packet moves to the second channel when it crosses a ring's wrap-around,
+    ///   and back to the first with the next axis, so that rings can't deadlock even with one
+    ///   credit (the dateline rule). On a [`super::TofuShape`] a link port has two more channels
+    ///   for the leg inside the target's group, after the way between groups.
     /// * Each output is granted to one input port after another (or to the oldest packet:
     ///   [`Arbiter`]). A link is busy for the packet's length at the link rate; the head moves on
     ///   after the hop's latency (cut-through).
-    /// * A crossbar is a router too ([`super::Crossbar`]), with a port for each of its nodes and the
-    ///   same buffers; the latency of a hop is that of both its links.
-    /// * The last router hands a packet to the target's receive engine only when the engine has
+    /// * A crossbar is a router too ([`super::Crossbar`]), with a port for each of its nodes and
+    ///   the same buffers; the latency of a hop covers both of its links.
+    /// * The last router passes a packet to the target's receive engine only when the engine has
     ///   room; loopback competes there as one more port. A busy receive side therefore fills the
     ///   network (the parking-lot effect).
     Router,

@@ -12,10 +12,10 @@ use super::{
     channel::channel,
 };
 
-/// One packet. Its operation has the remaining data.
+/// One packet. The remaining data is in its operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// The time at which its head can leave the queue it is in, in picoseconds.
+    /// The time at which its head can leave its queue, in picoseconds.
     pub(crate) ready_at: u64,
     /// The time at which it was sent, which determines its age.
     pub(crate) born: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Packet {
     pub(crate) atomic: bool,
     pub(crate) last: bool,
     pub(crate) path: PathId,
-    /// The leg of its route that it is on.
+    /// The current leg of its route.
     pub(super) leg: LegIndex,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct RouterNode {
 pub(super) struct Output {
     /// The time at which the link is free, in picoseconds.
     pub(super) free_at: u64,
-    /// The node that the link leads to.
+    /// The node to which the link leads.
     pub(super) next: u32,
     /// A bit per port that has a request.
     pub(super) wanted: u32,
@@ -168,7 +168,7 @@ impl RouterNode {
         usize::from(output) * usize::from(self.ports()) + usize::from(port)
     }
 
-    /// Appends a packet to a queue. Returns whether it is the head now.
+    /// Appends a packet to a queue. Returns whether it is now the head.
     #[inline]
     pub(super) fn push(&mut self, packets: &mut Packets, queue: u8, packet: u32) -> bool {
         let queue = &mut self.queues[usize::from(queue)];

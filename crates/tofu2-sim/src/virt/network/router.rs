@@ -31,7 +31,7 @@ pub(super) struct Router {
     /// The number of packets that a virtual channel of a link port holds.
     credits: u16,
     arbiter: Arbiter,
-    /// Outputs to look at, as node and output.
+    /// Outputs to examine, as node and output.
     work: Vec<(u32, u8)>,
 }
 
@@ -213,7 +213,7 @@ impl Router {
         true
     }
 
-    /// Schedules another look at the output when it is free, unless one is scheduled already.
+    /// Schedules another check of the output when it is free, unless one is scheduled already.
     fn await_output(&mut self, around: &mut Around<'_>, node: u32, output: u8, time: u64) {
         let Some(here) = self.nodes[node as usize].as_deref_mut() else { return };
         if here.awaited >> output & 1 == 0 {

@@ -162,7 +162,7 @@ impl Core {
         }
     }
 
-    /// Returns the time at which the poster has the answer that leaves the target now.
+    /// Returns the time at which the poster receives the answer that leaves the target now.
     #[inline]
     fn answer_time(&mut self, slot: u32) -> u64 {
         let extra = self.clock.extra();
@@ -248,7 +248,7 @@ impl Core {
     }
 
     /// Handles a copy's command at its source's node, whose send engine puts to the destination. A
-    /// message that leaves behind the data notifies the poster that the source is reusable.
+    /// message sent after the data notifies the poster that the source is reusable.
     fn arrive_copy(&mut self, slot: u32) {
         let op = self.operations.get_mut(slot);
         let (poster, source) = (op.poster, op.target);
@@ -294,7 +294,7 @@ impl Core {
         self.ranks.release(poster);
     }
 
-    /// Stores the bytes of a get in the poster's registered memory, if it has a sink there.
+    /// Stores the bytes of a get in the poster's registered memory, if its sink is there.
     fn store_got(&mut self, slot: u32) {
         let cargo = self.operations.get(slot).cargo.as_deref();
         let Some(Cargo { bytes, sink: Some(sink), error: None, .. }) = cargo else { return };

@@ -14,11 +14,11 @@ use super::{
 };
 use rdma_fabric::{Amo, FabricError};
 
-/// The number of generations of a slot before they wrap.
+/// The number of generations of a slot before they wrap around.
 pub(super) const GENERATIONS: u32 = 1 << 30;
 
-/// The kind of a command to the NIC, as in its descriptor. Operands are kept apart: with [`Amo`]s
-/// in them, [`Op`]s would take 112 bytes.
+/// The kind of a command to the NIC, as in its descriptor. Operands are kept separately: with an
+/// [`Amo`] inside, an [`Op`] would take 112 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -61,21 +61,21 @@ impl Opcode {
 pub(super) struct Op {
     /// Incremented when the slot is freed.
     pub(super) generation: u32,
-    /// Next slot of the list this one is in: the free list or an engine's queue.
+    /// Next slot in the list of this one: the free list or an engine's queue.
     pub(super) next: u32,
     /// The rank, or the helper's lane.
     pub(super) poster: u32,
-    /// The flight of the control queue's command that the atomic unit serves; [`NONE`] for a fabric
-    /// operation.
+    /// The flight of the control queue's command that the atomic unit executes; [`NONE`] for a
+    /// fabric operation.
     pub(super) flight: u32,
     /// Wire latency of the return leg, in picoseconds.
     pub(super) back: u64,
     pub(super) target: Loc,
-    /// First operand, payload of a short put, then the result.
+    /// First operand, or payload of a short put; later the result.
     pub(super) a: u64,
     /// Second operand.
     pub(super) b: u64,
-    /// For an atomic, when it reaches the unit's door.
+    /// For an atomic, the time at which it reaches the unit's entrance.
     pub(super) at: u64,
     pub(super) cargo: Option<Box<Cargo>>,
     pub(super) opcode: Opcode,
@@ -87,13 +87,13 @@ pub(super) struct Op {
     pub(super) detached: bool,
     /// Whether a task waits for the result.
     pub(super) awaited: bool,
-    /// Whether its descriptor was built before.
+    /// Whether its descriptor was built in advance.
     pub(super) prepared: bool,
 }
 
 const _: () = assert!(size_of::<Op>() <= 96);
 
-/// The data that only a few operations carry.
+/// Data that only few operations have.
 #[derive(Debug, Default)]
 pub(super) struct Cargo {
     pub(super) bytes: Vec<u8>,

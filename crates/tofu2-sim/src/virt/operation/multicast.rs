@@ -1,7 +1,7 @@
 //! Multicasts: one command that the network delivers to several nodes.
 //!
 //! The network has only one crossbar that turns one message into several, so it executes one
-//! multicast after the other. The way is: the poster's send engine, a first hop to the crossbar,
+//! multicast after another. The path is: the poster's send engine, a first hop to the crossbar,
 //! which is busy for the message's length, and from there to all members at the same time
 //! (`multicast` of the platform's table). There is no contention with other messages, in either
 //! network model.

@@ -1,7 +1,7 @@
 //! Tokens: the posters' handles of operations in flight.
 //!
-//! The completion time of a put is known when it is posted, and this time is its token. All other
-//! operations have a slot, which records their completion.
+//! The completion time of a put is known when it is posted, and is its token. All other operations
+//! have a slot, which records their completion.
 
 use super::{
     super::{core::Core, memory::Loc, provider::Me},
@@ -38,12 +38,13 @@ pub(crate) fn of(slot: u32, generation: u32) -> Token {
     token(SLOT, u64::from(generation) << 32 | u64::from(slot))
 }
 
-/// Makes the token of an operation that completes at a given time.
+/// Creates the token of an operation that completes at a given time.
 pub(crate) fn at(core: &mut Core, rank: u32, time: u64) -> Token {
     if time & KIND == 0 { token(TIME, time) } else { far(core, rank, time) }
 }
 
-/// Makes the token of a time after 53 days, which takes a slot to which nothing ever happens.
+/// Creates the token of a time beyond 53 days, for which it reserves a slot that no event ever
+/// concerns.
 #[cold]
 fn far(core: &mut Core, rank: u32, time: u64) -> Token {
     let mut op = Op::new(Opcode::Nop, rank, Loc::default());
@@ -53,7 +54,7 @@ fn far(core: &mut Core, rank: u32, time: u64) -> Token {
 }
 
 /// Returns the slot of a token with the kind [`FAR`], and its operation; `None` once the slot was
-/// given up.
+/// released.
 fn far_op(core: &mut Core, bits: u64) -> Option<(u32, &mut Op)> {
     let (slot, generation) = ((bits as u32).wrapping_sub(1), (bits >> 32) as u32);
     // No posted operation completes that late.
@@ -96,8 +97,8 @@ impl Me {
                     core.forget(*token);
                     return Poll::Ready(Ok(0));
                 }
-                // A timer belongs to the lane that has set it, and the token may have been handed
-                // on.
+                // A timer belongs to the lane that has set it, and the token may have been passed
+                // to another lane.
                 if core.sets_timer(token) || !core.ranks.helpers_of(core.ranks.rank_of(lane)).is_empty() {
                     core.clock.wake_at(lane, time);
                 }
@@ -183,7 +184,7 @@ fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
         },
     };
     if let Sink::Bytes(into) = into {
-        // A sink whose length has changed meanwhile receives as many bytes as fit.
+        // A sink whose length has changed in the meantime receives as many bytes as fit.
         let len = into.len().min(bytes.len());
         into[..len].copy_from_slice(&bytes[..len]);
     }

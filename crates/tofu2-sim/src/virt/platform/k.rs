@@ -1,9 +1,9 @@
 //! The table of the K computer.
 //!
 //! Its network is FX10's, Tofu interconnect 1: no session mode, no strided puts, no atomics. Values
-//! taken from elsewhere are *external*; everything else is *assumed*, and the paper whose figures
-//! are about this machine (XcalableMP's reflect) prints nothing that could set a constant. Its
-//! orderings are checked over ranges of the assumed constants instead.
+//! taken from elsewhere are *external*; everything else is *assumed*, and the paper with
+//! measurements of this machine (XcalableMP's reflect) contains no figure from which a constant
+//! could be set. Its orderings are checked over ranges of the assumed constants instead.
 //!
 //! # Layers of software
 //! `mpi` is charged for each send and each receive, `mpi.setup` in addition for each that is not

@@ -43,12 +43,11 @@ pub(super) const ORDERED_PUTS: Part = Part { head: "ordered_puts", needs: &[] };
 pub(super) const CROSSBARS: Part = Part { head: "crossbar_row", needs: &[] };
 
 impl Platform {
-    /// Returns the value of the part's first constant if the machine has the part: it is then not
-    /// 0.
+    /// Returns the value of the part's first constant, which is not 0, if the machine has the part.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] names a constant that is missing: of a part that the machine has,
-    /// or the first one of a part of which others are given.
+    /// [`FabricError::Setting`] names a missing constant: one of a part that the machine has, or
+    /// the first one of a part of which others are given.
     pub(super) fn part(&self, part: &Part) -> Result<Option<u64>, FabricError> {
         match self.value(part.head) {
             Some(0) => Ok(None),

@@ -6,7 +6,7 @@ use rdma_fabric::Result;
 /// The costs of software layers.
 #[derive(Clone, Debug)]
 pub(crate) struct Software {
-    /// They are few, so a list.
+    /// A list, since there are only a few.
     layers: Vec<(&'static str, Layer)>,
     /// The number of threads that share work whose time is per byte.
     threads: u64,

@@ -1,14 +1,14 @@
 //! The table of the Hitachi SR8000, whose network is not Tofu.
 //!
 //! Its interface has one way to send: the CPU writes a *transfer control word* (TCW) and passes its
-//! address to the interface. For a TCW that was made before, only the address is passed again; that
-//! is a prepared operation, and a plain one rewrites the TCW first (`software.descriptor`). There
-//! are no atomics, no gates and no control queues; there are hardware barriers by colour.
+//! address to the interface. For a TCW that was created earlier, only the address is passed again;
+//! that is a prepared operation, and a plain one rewrites the TCW first (`software.descriptor`).
+//! There are no atomics, no gates and no control queues; there are hardware barriers by colour.
 //!
 //! # FMPL's table 1
 //! Both sides spend 0.5 us on each call (`software.fmpl.init`). After it posts its header, a
 //! receive is busy for 6.1 us: `post` and then `software.fmpl.header`. After it has the header, a
-//! send is busy for 8.1 us: `software.descriptor` and `post` of the body, `post` of the flag behind
+//! send is busy for 8.1 us: `software.descriptor` and `post` of the body, `post` of the flag after
 //! it, whose TCW is reused, and then `software.fmpl.data`. These layers include the time in which
 //! the interface reads the data to send, so they are charged after the post and before the handle
 //! is awaited.
@@ -16,7 +16,7 @@
 //! The ping-pong in which a put with its TCW reused takes 4.7 us is a program like FMPL's, and is
 //! taken to spend as long on each call (`software.fmpl.init`). Counted on top of 4.7 us instead,
 //! these 0.5 us would make half a round trip 13.3 us and a receive's data wait 6.4 us, where the
-//! paper has 12.8 and 5.6.
+//! paper reports 12.8 and 5.6 us.
 
 use super::{Constant, Unit, tables::constants};
 use std::borrow::Cow;

@@ -17,7 +17,7 @@ struct Tally {
     pending: u32,
     /// The time at which the poster knows that all other puts are visible, in picoseconds.
     known_at: u64,
-    /// The lanes that wait for the last one in a flush.
+    /// The lanes that wait, in a flush, for the last put.
     waiting: Waiting,
 }
 
@@ -27,12 +27,12 @@ enum Waiting {
     #[default]
     Nobody,
     Poster,
-    /// Another lane of its rank, to which a flush was handed on.
+    /// Another lane of its rank, to which a flush was passed.
     Others,
 }
 
 /// The time to wake flushes of a poster's puts, in picoseconds, and whether to wake other lanes of
-/// its rank, too.
+/// its rank as well.
 pub(crate) type Wake = (u64, bool);
 
 #[derive(Debug)]

@@ -28,7 +28,7 @@ impl Ranks {
         !self.helpers.ranks.is_empty()
     }
 
-    /// Returns the rank that a lane belongs to.
+    /// Returns the rank to which a lane belongs.
     #[inline]
     pub(crate) fn rank_of(&self, lane: u32) -> u32 {
         if lane < self.ranks { lane } else { self.helpers.ranks[(lane - self.ranks) as usize] }
@@ -113,7 +113,7 @@ impl Ranks {
     }
 
     /// Returns the lanes of a rank that wait for this report, or for any report, of the queue and
-    /// were not woken since their last look.
+    /// have not been woken since their last check.
     #[inline]
     pub(crate) fn awaiting(
         &mut self,

@@ -23,7 +23,7 @@ use watches::Watch;
 pub(super) enum Status {
     #[default]
     Running,
-    /// Its program has ended well.
+    /// Its program has succeeded.
     Finished,
     /// Its program failed.
     Lost,
@@ -40,7 +40,7 @@ pub(super) struct Ranks {
     ready: VecDeque<u32>,
     /// The first rank that was lost.
     first_lost: Option<u32>,
-    /// Whether waiting ranks have yet to be woken because of a loss.
+    /// Whether waiting ranks still have to be woken because of a loss.
     loss_unknown: bool,
     /// The number of ranks that have departed.
     departed: u32,
@@ -67,7 +67,7 @@ struct RankState {
     /// Whether it is in the queue of ranks to poll.
     queued: bool,
     status: Status,
-    /// Whether it has ended and has no operations in flight any more.
+    /// Whether it has ended and no longer has operations in flight.
     departed: bool,
     extra: Option<Box<Extra>>,
 }
@@ -82,7 +82,7 @@ struct Extra {
     /// Ranks to wake when this one leaves.
     dependents: Vec<u32>,
     unflushed: Unflushed,
-    /// Tickets of waiters for room in the rank's own TOQ.
+    /// Tickets of the waiters for room in the rank's TOQ.
     room_line: VecDeque<u64>,
     receive_queue: ReceiveQueue,
     /// Open control queues.

@@ -1,15 +1,15 @@
-//! Room in a rank's own transmit queue and in a target's queue of notices, and the lines of waiters
-//! for it.
+//! Room in a rank's own transmit queue and in a target's notice queue, and the lines of waiters for
+//! it.
 
 use super::{Ranks, Status};
 use rdma_fabric::Notice;
 use std::{collections::VecDeque, mem};
 
-/// The queue of notices of one rank (its MRQ).
+/// The notice queue of one rank (its MRQ).
 ///
 /// Its depth is enforced by credit: a put with notice reserves a place when it is posted and is
 /// refused if there is none, so that no notice is ever lost or held up in the network. The hardware
-/// has no such credit; the model idealises the flow control of libraries above it.
+/// has no such credit; this is an idealised model of the flow control of libraries above it.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveQueue {
     notices: VecDeque<Notice>,
@@ -56,8 +56,8 @@ impl ReceiveQueue {
         self.grant(depth)
     }
 
-    /// Records a put's arrival: its place becomes the notice's, or is free if the put failed.
-    /// Returns the rank that is granted a place.
+    /// Records a put's arrival: its place is taken by the notice, or becomes free if the put
+    /// failed. Returns the rank that is granted a place.
     fn arrive(&mut self, notice: Option<Notice>, depth: u32) -> Option<u32> {
         self.reserved = self.reserved.saturating_sub(1);
         self.notices.extend(notice);
@@ -79,7 +79,7 @@ impl ReceiveQueue {
         Some(ticket.rank)
     }
 
-    /// Returns all waiting ranks, for when the queue's owner has gone.
+    /// Returns all waiting ranks, to be woken when the queue's owner has ended.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
         self.line.iter().chain(&self.granted).map(|t| t.rank)
     }
@@ -111,8 +111,8 @@ impl Ranks {
         false
     }
 
-    /// Returns whether the rank has room in the queue of notices of `target`, which has `depth`
-    /// places. If not, the rank waits in line; `theirs` is its ticket there plus 1.
+    /// Returns whether the rank has room in the notice queue of `target`, which has `depth` places.
+    /// If not, the rank waits in line; `theirs` is its ticket there plus 1.
     pub(crate) fn await_notice_room(&mut self, rank: u32, target: u32, depth: u32, theirs: &mut u64) -> bool {
         let next = self.next_ticket;
         let queue = &mut self.at(target).extra().receive_queue;
@@ -153,7 +153,7 @@ impl Ranks {
         self.next_ticket - 1
     }
 
-    /// Takes a place in the target's queue of notices. Returns false if there is none now.
+    /// Takes a place in the target's notice queue. Returns false if there is none now.
     pub(crate) fn reserve_notice(&mut self, rank: u32, target: u32, depth: u32) -> bool {
         let state = self.at(target);
         state.status != Status::Running || state.extra().receive_queue.reserve(rank, depth)

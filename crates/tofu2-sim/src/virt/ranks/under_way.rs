@@ -46,7 +46,7 @@ impl Ranks {
     }
 
     /// Counts a command of a control queue, or an operation of a helper, as in flight for the rank,
-    /// whatever happens to the queue.
+    /// no matter what happens to the queue.
     #[inline]
     pub(crate) fn begin_command(&mut self, rank: u32) {
         let state = self.at(rank);

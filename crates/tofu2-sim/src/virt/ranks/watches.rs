@@ -3,7 +3,7 @@
 use super::{super::memory::Loc, RankState, Ranks, Status};
 use rdma_fabric::{Deps, FabricError, Rank};
 
-/// The event that a waiting future of a rank waits for.
+/// The event for which a future of a rank waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
     /// A write to these bytes of the rank's own memory.
@@ -15,7 +15,7 @@ pub(crate) enum Watched {
     Gate,
 }
 
-/// The kinds of reports for which a wait for a control queue may wait.
+/// The kinds of reports that a wait for a control queue may await.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueReport {
     /// Room in the TOQ.
@@ -31,11 +31,11 @@ pub(crate) enum QueueReport {
 pub(super) struct Watch {
     id: u32,
     pub(super) what: Watched,
-    /// A rank that the wait depends on and that has not left. It wakes the waiter when it leaves.
+    /// A rank on which the wait depends and that has not left. It wakes the waiter when it leaves.
     dependency: Option<u32>,
-    /// For a queue: the waiter was woken and has not looked since.
+    /// For a queue: the waiter was woken and has not checked since.
     notified: bool,
-    /// The number of waiting ranks, if nothing can happen any more.
+    /// The number of waiting ranks, if no event can happen any longer.
     deadlock: Option<u32>,
 }
 
@@ -70,7 +70,8 @@ impl Ranks {
             Deps::One(rank) | Deps::Step { writer: rank, .. } => std::slice::from_ref(rank),
             Deps::Ranks(ranks) => ranks,
         };
-        // Each rank starts at a different member, so that no member's list of dependents gets long.
+        // Each rank starts at a different member, so that no member's list of dependents becomes
+        // long.
         let start = if members.is_empty() { 0 } else { me as usize % members.len() };
         let mut others = members[start..].iter().chain(&members[..start]).map(|rank| rank.number());
         let (mut anybody, mut oneself) = (false, false);
@@ -87,8 +88,8 @@ impl Ranks {
             }
             // The program and its helpers may end each other's waits.
             None if oneself && !self.helpers_of(me).is_empty() => None,
-            // If a wait has no dependencies, all its dependencies have left. A rank that names only
-            // itself may still end its own wait.
+            // If a wait has no dependencies, all its dependencies have left. A rank that depends
+            // only on itself may still end its own wait.
             None => ((anybody || members.is_empty()) && self.at(me).outstanding == 0).then_some(FabricError::PeersLeft),
         }
     }
@@ -177,8 +178,8 @@ impl Ranks {
     }
 
     /// Returns whether the rank waits for this report of the queue, or for any report if `None`,
-    /// and was not woken since it last looked. Waking it once is enough, and a rank whose CPU is
-    /// busy is polled when the CPU is idle.
+    /// and has not been woken since its last check. Waking it once is enough, and a rank whose CPU
+    /// is busy is polled when the CPU is idle.
     #[inline]
     pub(crate) fn awaits(&mut self, rank: u32, queue: u32, report: Option<QueueReport>) -> bool {
         let state = self.at(rank);
@@ -222,7 +223,7 @@ impl Ranks {
         any
     }
 
-    /// Records that a wait for a queue has looked and will continue. Returns the error if the wait
+    /// Records that a wait for a queue has checked and will continue. Returns the error if the wait
     /// was ended by a deadlock.
     pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
         let watches = &mut self.at(rank).existing()?.watches;

@@ -10,15 +10,15 @@ use std::collections::HashMap;
 /// The reason why a command of a control queue could start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// It waited for nothing: the queue has no session offset, or the offset was already beyond the
-    /// command.
+    /// It did not have to wait: the queue has no session offset, or the offset was already beyond
+    /// the command.
     AtOnce,
     /// A put advanced the session offset beyond it. Contains the index of that put in
     /// [`super::Timeline::commands`], if it was recorded.
     By(Option<usize>),
 }
 
-/// A posting to a control queue. If it has several blocks, times are those of the first.
+/// A post to a control queue. If it has several blocks, the times are those of the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenCommand {
     /// The queue.
@@ -32,7 +32,7 @@ pub struct SeenCommand {
     /// The time at which the engine took the command; `None` if it never did.
     pub started: Option<Time>,
     /// The time at which the command had passed its target's receive engine; `None` if it has no
-    /// target or never got there.
+    /// target or never arrived there.
     pub arrived: Option<Time>,
     /// The reason why the command could start.
     pub released: Released,
@@ -105,13 +105,13 @@ impl Commands {
         self.by_slot.get(&at).map(|place| &mut self.list[*place].command)
     }
 
-    /// Iterates over all commands by name, without the reasons of their release.
+    /// Iterates over all commands with their identifiers, without the reasons for their release.
     #[cfg(feature = "timeline")]
     pub(super) fn named(&self) -> impl Iterator<Item = (CommandId, &SeenCommand)> {
         self.list.iter().map(|entry| (entry.id, &entry.command))
     }
 
-    /// Returns all commands, each with the reason of its release.
+    /// Returns all commands, each with the reason for its release.
     pub(super) fn seen(&self) -> Vec<SeenCommand> {
         let seen = |PostedCommand { opening, command, .. }: &PostedCommand| {
             let last = command.slot + command.posting.command.slots() - 1;

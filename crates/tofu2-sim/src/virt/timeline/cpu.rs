@@ -3,7 +3,7 @@
 use super::{Activity, Timeline, Track};
 use rdma_fabric::{Rank, Time};
 
-/// A stretch of time in which a rank's CPU was busy.
+/// A period in which a rank's CPU was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// The time at which it began.

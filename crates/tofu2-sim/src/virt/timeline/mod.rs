@@ -9,10 +9,10 @@
 //! A slice on an engine lasts as long as the engine is busy with the command. Latency is the
 //! distance between slices, along the arrow that joins them.
 //!
-//! [`Timeline::commands`] returns the postings to control queues, and [`Timeline::cpu`] the
-//! activities of a rank's CPU, as data.
+//! [`Timeline::commands`] returns the posts to control queues, and [`Timeline::cpu`] the activities
+//! of a rank's CPU, as data.
 //!
-//! Without a timeline, a run tests a pointer for null at each point that could be recorded.
+//! Without a timeline, the cost is a null check of a pointer at each point that could be recorded.
 
 mod commands;
 mod cpu;
@@ -46,7 +46,7 @@ pub(super) enum Track {
 /// The name of a command, unique in a run.
 pub(super) type CommandId = u64;
 
-/// A stretch of time on one track.
+/// A period on one track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slice {
     node: u32,
@@ -66,7 +66,7 @@ pub(super) enum Activity {
     Command { opcode: Opcode, bytes: u64, poster: u32, target: u32 },
     /// The program computes.
     Compute,
-    /// The session offset of a queue moved by this many slots.
+    /// The session offset of a queue advanced by this many slots.
     Advance(u64),
     /// A fault that was injected.
     Fault(&'static str),
@@ -93,7 +93,7 @@ struct Moment {
     activity: Activity,
 }
 
-/// The record of a run, from its start until the record was full.
+/// The recording of a run, from its start until the recording was full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     slices: Vec<Slice>,
@@ -105,7 +105,7 @@ pub struct Timeline {
     limit: usize,
     /// The number of entries dropped after the limit was reached.
     dropped: u64,
-    /// The number of commands that have a name.
+    /// The number of commands that have an identifier.
     named: CommandId,
     ranks_per_node: u32,
     /// The number of ranks.
@@ -125,17 +125,18 @@ impl Timeline {
     /// comfortably.
     pub const ENTRIES: usize = 200_000;
 
-    /// Creates a record of the first `limit` entries from `from` on.
+    /// Creates a recording of the first `limit` entries from `from` on.
     pub(super) fn new(limit: usize, from: u64, ranks: u32, ranks_per_node: u32) -> Self {
         Timeline { limit, from, ranks, ranks_per_node, ..Timeline::default() }
     }
 
-    /// Gives a rank's next helper a track, which is called `name`.
+    /// Creates a track, called `name`, for a rank's next helper.
     pub(super) fn helper(&mut self, rank: u32, name: &'static str) {
         self.helpers.push((rank, name));
     }
 
-    /// Returns the helper of a CPU's number: its rank and name; `None` if the CPU is a rank's own.
+    /// Returns the helper with a CPU's number: its rank and name; `None` if the CPU is that of a
+    /// rank's program.
     fn helper_at(&self, lane: u32) -> Option<(u32, &'static str)> {
         self.helpers.get(lane.checked_sub(self.ranks)? as usize).copied()
     }
@@ -170,8 +171,8 @@ impl Timeline {
         viewer::write(self, &HashMap::new(), out)
     }
 
-    /// Writes the timeline like [`Timeline::write`], naming the control-queue commands that `label`
-    /// knows.
+    /// Writes the timeline like [`Timeline::write`], with labels for the control-queue commands for
+    /// which `label` returns one.
     ///
     /// # Errors
     /// Those of `out`.
@@ -185,7 +186,7 @@ impl Timeline {
         viewer::write(self, &labels.collect(), out)
     }
 
-    /// Returns the postings to control queues, in posting order, up to the limit on entries.
+    /// Returns the posts to control queues, in posting order, up to the limit on entries.
     pub fn commands(&self) -> Vec<SeenCommand> {
         self.commands.seen()
     }
@@ -197,7 +198,7 @@ impl Timeline {
         !early && room
     }
 
-    /// Returns a name for one more command.
+    /// Returns an identifier for one more command.
     fn next_command(&mut self) -> CommandId {
         self.named += 1;
         self.named

@@ -1,7 +1,7 @@
 //! The trace-event format: `{"traceEvents": [...]}`.
 //!
 //! Slices of one track must not overlap. Those that do (packets of several commands taken in turn)
-//! go to a further track of the same name.
+//! go to an additional track of the same name.
 
 use super::{Activity, CommandId, Slice, Timeline, Track};
 use crate::virt::operation::Opcode;

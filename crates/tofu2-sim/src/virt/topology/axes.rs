@@ -52,11 +52,11 @@ pub struct Coordinates {
     pub y: u8,
     /// Group along Z.
     pub z: u8,
-    /// Node in its group along A.
+    /// The node's position in its group along A.
     pub a: u8,
-    /// Node in its group along B.
+    /// The node's position in its group along B.
     pub b: u8,
-    /// Node in its group along C.
+    /// The node's position in its group along C.
     pub c: u8,
 }
 
@@ -67,7 +67,7 @@ impl Coordinates {
         <[u8; 6]>::from(self)[axis.index()]
     }
 
-    /// Returns these coordinates with another value along an axis.
+    /// Returns these coordinates with a different value along an axis.
     #[must_use]
     pub fn with(self, axis: Axis, value: u8) -> Self {
         let mut all = <[u8; 6]>::from(self);
@@ -94,7 +94,7 @@ impl fmt::Display for Coordinates {
     }
 }
 
-/// The length of an axis, and whether it closes to a ring.
+/// The length of an axis, and whether it closes into a ring.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Extent {
     pub(super) length: u32,
@@ -114,7 +114,7 @@ impl Extent {
         if up <= down { (up, true) } else { (down, false) }
     }
 
-    /// Takes one step from `a`; also returns whether it goes over the wrap-around. A step from the
+    /// Takes one step from `a`; also returns whether it crosses the wrap-around. A step from the
     /// end of a line also leads to the other end, but no route takes it.
     #[inline]
     pub(super) fn step(self, a: u32, up: bool) -> (u32, bool) {

@@ -1,13 +1,13 @@
-//! Checks whether nodes fill a box, as hardware requires that broadcasts or synchronises by rows
+//! Checks whether nodes fill a box, as required by hardware that broadcasts or synchronises by rows
 //! and columns.
 
 use super::Map;
 
 impl Map {
     /// Returns whether these nodes are all nodes of a box: of an interval of coordinates along each
-    /// axis, so that a line, a rectangle and a cuboid are boxes. An interval of a ring may run over
-    /// the ring's end. The order of the nodes does not matter, and a node may be given twice; an
-    /// empty list does not fill a box.
+    /// axis, so that a line, a rectangle and a cuboid are boxes. An interval of a ring may wrap
+    /// around. The order of the nodes does not matter, and a node may be given twice; an empty list
+    /// does not fill a box.
     pub(crate) fn fills_box(&self, nodes: &[u32]) -> bool {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
@@ -15,8 +15,8 @@ impl Map {
         if nodes.is_empty() {
             return false;
         }
-        // All nodes are in the product of their coordinates along each axis; they fill it if it has
-        // no more.
+        // All nodes are in the product of the sets of their coordinates along each axis; they fill
+        // it if it contains no others.
         let mut product = 1u64;
         for (axis, extent) in self.extents().iter().enumerate() {
             let mut along: Vec<u32> = nodes.iter().map(|&node| self.along(node, axis)).collect();

@@ -1,25 +1,24 @@
 //! The foldings of a line or a three-dimensional torus of logical places into six dimensions.
 //!
-//! * *Row major*: the order of node numbers. Logical neighbours are far apart wherever an axis
-//!   ends.
+//! * *Row major*: the order of node numbers. Logical neighbours are far apart where an axis ends.
 //! * *Snake*: one line through all nodes, X fastest, then Y, Z, B, C and A, each axis up and down
 //!   in turn, so that neighbours are one hop apart in every shape. Its ends meet (the line is a
-//!   ring) if the last axis longer than one has even length and is a ring or two long. This holds
-//!   for all shapes of full groups, since A is two long. (The system's own tool walks X, B, C, A in
-//!   this order; where it puts Y and Z is not known.)
+//!   ring) if the last axis longer than one has even length and is a ring or of length two. This
+//!   holds for all shapes of full groups, since A has length two. (The system's own tool walks X,
+//!   B, C, A in this order; where it puts Y and Z is not known.)
 //! * *Virtual torus*: three logical axes that pair X with A, Y with B, and Z with C, each wound so
 //!   that neighbours are one hop apart, including the ends. An axis whose partner has length two
 //!   goes up on one side and comes back on the other. B has length three: one of its columns is the
-//!   way back, and the other two are taken in turn on the way out; this closes whatever Y is, since
-//!   B is a ring. Only two cases stay open: an odd number of nodes with neither axis a ring, and a
-//!   mesh axis longer than two without a partner.
+//!   way back, and the other two are taken in turn on the way out; this closes regardless of Y,
+//!   since B is a ring. Only two cases do not close: an odd number of nodes with neither axis a
+//!   ring, and a mesh axis longer than two without a partner.
 //!
 //! [`Fold::seams`] returns for each shape whether the ends meet.
 
 use super::{Axis, Choice, Coordinates, Path, PathId, Route, TofuShape, TopologyError, axes::Extent};
 use rdma_fabric::{FabricError, Rank};
 
-/// The numbering of ranks' places along a shape.
+/// The order in which the ranks' places are numbered along a shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Folding {
     /// In the order of node numbers.
@@ -101,8 +100,8 @@ impl Fold {
         at
     }
 
-    /// Returns the hops from the last place of each logical axis to its first: 1 where the axis is
-    /// a ring, 0 if it has one place.
+    /// Returns the hops from the last place of each logical axis to its first: 1 if the axis is a
+    /// ring, 0 if it has one place.
     pub fn seams(&self) -> [u32; 3] {
         let lengths = self.lengths();
         let strides = [lengths[1] * lengths[2], lengths[2], 1];
@@ -116,8 +115,8 @@ impl Fold {
     }
 }
 
-/// Winds one logical axis through a pair of axes. Every step is one hop, and so is the step from
-/// the end to the beginning where possible.
+/// Winds one logical axis through a pair of axes. Every step is one hop, and, if possible, so is
+/// the step from the end to the beginning.
 fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     let adjacent =
         |(a, b): (u8, u8), (c, d): (u8, u8)| outer.steps(a.into(), c.into()).0 + inner.steps(b.into(), d.into()).0 <= 1;
@@ -131,15 +130,15 @@ fn winding(outer: Extent, inner: Extent) -> Vec<(u8, u8)> {
     [up_and_down.clone(), across, along].into_iter().find(is_ring).unwrap_or(up_and_down)
 }
 
-/// Goes out over all of a rectangle except its first column, and back along that column. The first
-/// coordinate counts columns.
+/// Traverses a rectangle: out over all columns except the first, and back along the first. The
+/// first coordinate counts columns.
 fn comb(columns: u32, rows: u32) -> Vec<(u8, u8)> {
     let out = sweep(columns - 1, rows).into_iter().map(|(column, row)| (column + 1, row));
     let back = (1..rows).rev().map(|row| (0, row as u8));
     std::iter::once((0, 0)).chain(out).chain(back).collect()
 }
 
-/// Goes over all of a rectangle, the first coordinate fastest, up and down in turn.
+/// Traverses a rectangle, the first coordinate fastest, alternately up and down.
 fn sweep(length: u32, rows: u32) -> Vec<(u8, u8)> {
     (0..rows)
         .flat_map(|row| (0..length).map(move |step| (if row % 2 == 0 { step } else { length - 1 - step }, row)))
@@ -198,7 +197,8 @@ impl Placement {
         Ok(self.choice.path(from.number(), to.number(), default).into())
     }
 
-    /// Returns the number of links between two ranks' nodes, along `path` or the job's own path.
+    /// Returns the number of links between two ranks' nodes, along `path` or the job's default
+    /// path.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not
@@ -208,7 +208,7 @@ impl Placement {
         Ok(self.fold.shape().hops(at, goal, Some(path))?)
     }
 
-    /// Returns the links between two ranks' nodes, along `path` or the job's own path.
+    /// Returns the links between two ranks' nodes, along `path` or the job's default path.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`]; [`FabricError::Setting`] for a path that the shape does not

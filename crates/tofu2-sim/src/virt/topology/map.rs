@@ -47,7 +47,7 @@ enum Direction {
     Across,
 }
 
-/// A message's way there and back, in hops, and the path it takes there.
+/// A message's way to its target and back, in hops, and the path it takes there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Trip {
     pub(crate) there: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Trip {
     pub(crate) path: PathId,
 }
 
-/// The next link of a packet, and the leg that it is then on.
+/// The next link of a packet, and the leg to which it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub(crate) link: u8,
@@ -157,8 +157,8 @@ impl Map {
         self.crossbar.map_or(self.links.len() as u8, |crossbar| crossbar.links())
     }
 
-    /// Returns the number of places: of nodes, and of switches if there are any between them, which
-    /// come after the nodes.
+    /// Returns the number of places: nodes and, after them, the switches between them, if there are
+    /// any.
     pub(crate) fn places(&self) -> u32 {
         self.crossbar.map_or(self.coordinates.len() as u32, |crossbar| crossbar.places())
     }
@@ -248,7 +248,7 @@ impl Map {
         self.order.len() as LegIndex
     }
 
-    /// Returns the node that a link leads to, and whether it goes over the wrap-around of a ring.
+    /// Returns the node to which a link leads, and whether the link is the wrap-around of a ring.
     /// At the end of a line, the node is the line's other end.
     pub(crate) fn over(&self, node: u32, link: u8) -> (u32, bool) {
         if let Some(crossbar) = &self.crossbar {

@@ -29,8 +29,8 @@ impl From<PathId> for Path {
     }
 }
 
-/// A path as four bits of a command: A in the lowest bit, B in two, C in the highest. (The widths
-/// are as observed; their order is our interpretation.)
+/// A path as four bits of a command: A in the lowest bit, B in the next two, C in the highest. (The
+/// widths were observed; their order is our interpretation.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(u8);
 
@@ -112,7 +112,8 @@ impl Choice {
         })
     }
 
-    /// Returns the path from rank to rank; `default` is the one that the target's node requests.
+    /// Returns the path from one rank to another; `default` is the default path to the target's
+    /// node.
     #[inline]
     pub(super) fn path(&self, from: u32, to: u32, default: PathId) -> PathId {
         match self {

@@ -11,7 +11,7 @@ pub(super) struct Leg {
     pub(super) by_path: bool,
 }
 
-/// The index of the leg that a packet or route is on. It only grows.
+/// The index of the current leg of a packet or route. It only increases.
 pub(crate) type LegIndex = u8;
 
 const fn to_path(axis: Axis) -> Leg {

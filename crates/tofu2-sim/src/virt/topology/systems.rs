@@ -60,7 +60,7 @@ impl System {
     /// All systems with Tofu1 or Tofu2.
     pub const ALL: [System; 4] = [System::K, System::FX10_24, System::FX100_36, System::HOKUSAI_GREATWAVE];
 
-    /// Returns the shape, with X, Z and B as rings where they are longer than two.
+    /// Returns the shape, with X, Z and B as rings if they are longer than two.
     pub fn shape(&self) -> TofuShape {
         TofuShape::of_groups(self.groups).unwrap_or_else(|error| unreachable!("{}: {error}", self.name))
     }

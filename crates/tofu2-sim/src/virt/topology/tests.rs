@@ -1,5 +1,5 @@
-//! Checks the event path's tables against the shapes they are made from, and the order of legs
-//! against orders other than Tofu's.
+//! Checks the event path's tables against the shapes from which they are built, and that orders of
+//! legs other than Tofu's are rejected.
 
 use super::{
     route::{Leg, TOFU},
@@ -120,7 +120,7 @@ proptest! {
                 torus = torus.mesh(axis);
             }
         }
-        // The start and the length along each axis. Rings may be left at their ends.
+        // The start and the length along each axis. Intervals of rings may wrap around.
         let sides: Vec<[u32; 2]> = lengths.iter().zip(corners).enumerate().map(|(axis, (&length, [from, many]))| {
             let many = 1 + many % length;
             let is_mesh = wraps >> axis & 1 == 1;
@@ -134,8 +134,8 @@ proptest! {
         nodes.push(nodes[0]);
         prop_assert!(map.fills_box(&nodes));
         nodes.pop();
-        // With one node less, the rest is a box only if the box was a line and the node its end, or
-        // one of two.
+        // With one node removed, the rest is a box only if the box was a line and the node one of
+        // its ends, or one of two.
         let many = nodes.len();
         nodes.remove(other as usize % many);
         let longer = sides.iter().filter(|side| side[1] > 1).count();
@@ -159,7 +159,7 @@ fn lines_rows_and_rectangles_of_crossbars_are_boxes() {
     assert!(ring.fills_box(&[5, 0, 1]) && !ring.fills_box(&[0, 2, 5]) && !ring.fills_box(&[1, 3]));
     let line = Map::new(&Topology::Torus(Torus::line(6)));
     assert!(!line.fills_box(&[5, 0, 1]) && line.fills_box(&[2, 1]));
-    // A group of Tofu, and one with a corner in the next.
+    // One of Tofu's groups is a box, one group and a node of the next is not, and three groups are.
     let shape = TofuShape::of_groups([1, 1, 3]).unwrap();
     let choice = Choice::new(&shape, Paths::Default).unwrap();
     let tofu = Map::new(&Topology::Tofu(Fold::new(shape, Folding::RowMajor), choice));
@@ -216,7 +216,7 @@ fn a_map_of_the_k_computer_is_small_and_soon_made() {
         let took = (0..4).map(|_| make().1).fold(first, std::time::Duration::min);
         assert!(took.as_millis() < 250, "{folding:?} took {took:?}");
         assert!(map.bytes() <= 16 * shape.nodes() as usize + 4096, "{folding:?} takes {} bytes", map.bytes());
-        // The link leads to every place exactly once.
+        // Across all nodes, the link leads to every node exactly once.
         let nodes: BTreeSet<u32> = (0..shape.nodes()).map(|place| map.over(place, Port::A as u8).0).collect();
         assert_eq!(nodes.len(), 82_944);
     }

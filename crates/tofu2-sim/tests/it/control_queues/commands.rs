@@ -106,7 +106,7 @@ fn completions_come_in_posting_order() {
     });
 }
 
-/// Errors in the poster's own memory are reported by the completion, errors at the target by the
+/// Errors in the poster's local memory are reported by the completion, errors at the target by the
 /// notice. Later commands proceed.
 #[test]
 fn errors_show_where_they_belong() {
@@ -207,7 +207,7 @@ fn numbers_out_of_range_are_refused_at_once() {
     });
 }
 
-/// A ring full of delayed starts refuses postings, and nothing drains it.
+/// A ring full of delayed starts refuses further posts, and nothing drains it.
 #[test]
 fn a_normal_ring_full_of_delayed_starts_is_busy() {
     alone(|fixture| {
@@ -224,7 +224,7 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
 }
 
 /// When an MRQ overflows, earlier notices are delivered, then the error, and no command is executed
-/// any more.
+/// any longer.
 #[test]
 fn an_overflowing_receive_queue_stops_its_queue() {
     alone(|fixture| {

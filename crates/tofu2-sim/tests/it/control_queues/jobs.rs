@@ -87,7 +87,7 @@ fn releases_from_everywhere_are_executed_once() {
             let region = fabric.alloc(64)?;
             let me = fabric.rank().number();
             let normal = fabric.open_queue(at(QueueSpec::new(QueueMode::Normal), 0))?;
-            // Deep enough for all commands, so that no credit gets a whole ring ahead.
+            // Deep enough for all commands, so that credit never gets a whole ring ahead.
             let session = fabric.open_queue(at(session_of(1 << 14).checked(true), 1))?;
             normal.register_fixed(&region, 1)?;
             session.register_fixed(&region, 1)?;
@@ -170,8 +170,8 @@ fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
     assert!(matches!(threads(2).run_with(run), Err(JobError::RankFailed { rank, .. }) if rank == Rank::new(1)));
 }
 
-/// Notices and completions that other CPUs produce wake the waiting rank: a ring of ranks, each
-/// parked most of the time.
+/// Notices and completions from other CPUs wake the waiting rank: a ring of ranks, each parked most
+/// of the time.
 #[test]
 fn what_others_execute_wakes_who_waits() {
     const RANKS: u32 = 3;

@@ -202,7 +202,7 @@ fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
         b.try_post(Posting::new(word(&a, at)).local(0)).unwrap();
         b.try_post(Posting::new(Command::put(b.id(), at, at + 8, 8)).local(0)).unwrap();
         assert!((0..2).all(|_| b.poll_mrq().unwrap().unwrap().status.is_ok()));
-        // The address outlives the queue that it was registered on.
+        // The address outlives the queue on which it was registered.
         drop(a);
         b.try_post(Posting::new(Command::put(b.id(), at, at + 16, 8)).local(0)).unwrap();
         assert_eq!(b.poll_mrq().unwrap().unwrap().status, Ok(()));
@@ -226,7 +226,7 @@ fn closing_drops_blocked_commands_and_tells_how_many() {
         let not_open = QueueError::NotOpen(old);
         fixture.normal.try_post(Posting::new(put).sps(1).local(0)).unwrap();
         assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
-        // The next queue gets the same id and inherits nothing else.
+        // The next queue has the same id and inherits nothing else.
         let again = QueueSpec { engine: Some(old.engine()), number: Some(old.number()), ..session_of(32) };
         let queue = fixture.fabric.open_queue(again).unwrap();
         assert_eq!(queue.id(), old);

@@ -1,4 +1,4 @@
-//! Random postings and advances against a sequential model of a session queue.
+//! Random posts and advances, compared with a sequential model of a session queue.
 
 use super::fixture::{Fixture, alone_with, completed_tags, session_of};
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ impl Model {
             }
             self.ring.pop_front();
             self.stored.push(value);
-            // The advance precedes the move of the read pointer to the next command.
+            // The session offset advances before the read pointer moves to the next command.
             self.scheduled += credit;
             self.read += slots;
         }

@@ -234,7 +234,7 @@ fn any_queue_may_send_credit() {
 #[test]
 fn the_data_come_before_the_advance() {
     alone(|fixture| {
-        // The released command forwards the data that have just arrived.
+        // The released command forwards the data that has just arrived.
         let forward = Command::put(fixture.session.id(), fixture.there, fixture.there + 800, 8);
         fixture.queue(forward);
         fixture.normal.try_post(Posting::new(fixture.store(0, 42)).sps(1)).unwrap();

@@ -76,7 +76,7 @@ async fn all_leave(fabric: Fabric) -> ProgramResult<u64> {
         fabric.fetch_add(&there, 1).await?;
         return Ok(0);
     }
-    // Writes of the ranks before they left take precedence.
+    // Writes that the ranks made before they left take precedence.
     let n = fabric.ranks() as u64;
     fabric.wait_until(&mine, Deps::All, |seen| seen == n - 1).await?;
     let start = Instant::now();

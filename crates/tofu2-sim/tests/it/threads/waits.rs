@@ -104,7 +104,7 @@ async fn idle(fabric: Fabric, millis: u64) -> ProgramResult<u64> {
     let mine: LocalWord<u64> = region.word(&fabric, 0)?;
     let before = thread_cpu_ns();
     let at = fabric.now() + Duration::from_millis(millis);
-    // The wait depends on this rank only: the other may be done a little earlier, which would end
+    // The wait depends on this rank only: the other may finish slightly earlier, which would end
     // the wait.
     let itself = Deps::One(fabric.rank());
     assert!(fabric.before(at, fabric.wait_until(&mine, itself, |seen| seen != 0)).await.is_none());

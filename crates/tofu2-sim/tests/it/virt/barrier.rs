@@ -32,10 +32,10 @@ fn slowest(job: &Job<'_>, shape: GraphShape) -> u64 {
 
 #[test]
 fn a_barrier_of_two_is_the_sum_of_its_parts() {
-    // Posting, start half, wire, relay gate, end half, polling, whatever the shape.
+    // Posting, start half, wire, relay gate, end half, polling, regardless of the shape.
     let (post, gate, wire) = (150_000, 150_000, 260_000);
     assert_eq!(slowest(&fx100(2), GraphShape::RecursiveDoubling), post + gate + wire + gate + gate + post);
-    // A ring goes there and back, through the owner's relay gate.
+    // In a ring the signal travels there and back, through the owner's relay gate.
     assert_eq!(slowest(&fx100(2), GraphShape::Ring), post + gate + wire + gate + wire + gate + post);
     let slow = Platform::fx100().with("barrier_gate", 200_000).unwrap();
     assert_eq!(

@@ -10,7 +10,7 @@ use core::{
 use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, join::join};
 use tofu2_sim::{JobError, shm::block_on};
 
-/// Returns the outcome of a job whose first rank blocks on the future that `blocks` makes.
+/// Returns the outcome of a job whose first rank blocks on the future that `blocks` creates.
 fn ends<T, F: Future<Output = T>>(blocks: impl Fn(Fabric) -> F + Sync) -> Result<(), JobError> {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         if fabric.rank() == Rank::new(0) {

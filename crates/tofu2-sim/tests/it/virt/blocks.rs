@@ -1,4 +1,4 @@
-//! The time of puts of several blocks: the same as that of a control queue's posting with several
+//! The time of puts of several blocks: the same as that of a control queue's command with several
 //! blocks.
 
 use crate::virt::start::{NETWORKS, at, meet, opened};
@@ -34,7 +34,7 @@ async fn measured(fabric: Fabric, len: usize) -> ProgramResult<[u64; 2]> {
     Ok(times)
 }
 
-/// The same by a control queue of rank 0; the end is the last acknowledgement.
+/// The same through a control queue of rank 0; the end is the last acknowledgement.
 async fn queued(fabric: Fabric, len: usize) -> ProgramResult<[u64; 2]> {
     let blocks = Blocks { count: COUNT, stride: 3 * len as u64 };
     let (home, queue) = opened(&fabric, 64 + 16 * len, QueueSpec::new(QueueMode::Normal).on(0)).await?;

@@ -8,7 +8,7 @@ use tofu2_sim::virt::{Arbiter, Job, Link, NetworkModel, Paths, Platform, TofuSha
 const PACKET: usize = 1_920;
 
 /// Each rank from which a flow (from, to) starts sends `packets` full packets, each as a separate
-/// put. Returns the time at which all had arrived.
+/// put. Returns the time at which all packets had arrived.
 async fn flows(fabric: Fabric, flows: Vec<(usize, usize)>, packets: usize) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(64 + PACKET).await?;
     let me = fabric.rank().index();

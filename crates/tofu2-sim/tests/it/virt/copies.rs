@@ -30,7 +30,7 @@ async fn measured(fabric: Fabric, bytes: usize) -> ProgramResult<[u64; 2]> {
 fn a_copy_takes_a_request_and_a_put_of_the_source() {
     for network in NETWORKS {
         let times = |bytes| job(3, network).run(&async |fabric| measured(fabric, bytes).await).unwrap().outs[1];
-        // A round trip to the source, as for a get. The put from there: all of a put but the CPU's
+        // A round trip to the source, as for a get. The put from there: everything but the CPU's
         // share, over two links; and the way back over one.
         assert_eq!(times(8), [1_420_000, 710_000 + 660_000 + 710_000], "{network:?}");
         // The payload is moved once.
@@ -79,7 +79,7 @@ fn memory_that_goes_meanwhile_is_named_at_its_end() {
     assert_eq!(outcome(0, 5_000), [None, None, None]);
 }
 
-/// The poster is lost, and its operations in flight with it (E4); so is a source.
+/// If the poster is lost, so are its operations in flight (E4); the same holds for a source.
 #[test]
 fn a_copy_of_a_lost_rank_ends() {
     for lost in [0, 1, 2] {

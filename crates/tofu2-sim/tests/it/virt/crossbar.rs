@@ -50,7 +50,7 @@ fn crossbars_do_not_block_and_their_ports_do() {
     assert_eq!(alone, slowest(NetworkModel::Latency, &[(0, 1)], bytes), "one flow is not slowed");
     let in_circles: Vec<_> = (0..16).map(|node| (node, node / 8 * 8 + (node + 3) % 8)).collect();
     assert_eq!(time(&in_circles), alone, "all nodes of all rows at once");
-    // From row 0 to row 1. By one node of row 0, two flows share its link from the x-crossbar.
+    // From row 0 to row 1. Through one node of row 0, two flows share its link from the x-crossbar.
     let across = time(&[(0, 15)]);
     assert_eq!(time(&[(0, 15), (1, 14)]), across, "through different columns");
     let shared = time(&[(0, 15), (1, 7)]);

@@ -44,7 +44,7 @@ async fn left_alone(fabric: Fabric, others: End, on: On, notice: bool) -> Progra
         let word = home.word::<u64>(&fabric, 0)?;
         fabric.wait_until(&word, deps, |value| value == 1).await.unwrap_err()
     };
-    // The wait ends at once, not only when everything else has completed.
+    // The wait ends immediately, not only when everything else has completed.
     let expected = if let (On::All, End::Return) = (on, others) { 4 } else { 2 };
     assert_eq!(fabric.now().as_picos(), expected * 1_000_000);
     Ok(Some(error))
@@ -62,7 +62,7 @@ fn peers_that_end_end_the_waits_for_them() {
     }
 }
 
-/// Rank 1 fails. The others check the result of each kind of use of it, and abort if that is not as
+/// Rank 1 fails. The others check the result of each way of using it, and abort if it is not as
 /// expected.
 async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
@@ -80,7 +80,7 @@ async fn lost_peer(fabric: Fabric) -> ProgramResult<()> {
     let located = fabric.remote_word::<u64>(at(1, home.key(), 8)).map(drop);
     let flushed = fabric.flush(Rank::new(1)).await;
     let room = fabric.room(Some(Rank::new(1))).await;
-    // A wait for another rank is not disturbed.
+    // A wait for another rank is not affected.
     if me == 0 {
         fabric.sleep(Duration::from_micros(5)).await;
         fabric.put_word(&fabric.remote_word::<u64>(at(2, home.key(), 0))?, 1).await?;

@@ -178,8 +178,8 @@ fn a_node_that_stops_takes_its_ranks_along() {
     assert_eq!(struck(&run), [true]);
 }
 
-/// Rank 1 posts to rank 0 and fails, at once or after the operations have arrived. Rank 0 returns
-/// the contents of its three words long after, and the notice.
+/// Rank 1 posts to rank 0 and fails, immediately or after the operations have arrived. Rank 0
+/// returns the contents of its three words a long time later, and the notice.
 async fn last_orders(fabric: Fabric, waits: bool) -> ProgramResult<Vec<u64>> {
     let mut world = Group::world(&fabric).await?;
     let (region, queue) = opened(&fabric, 32, QueueSpec::new(QueueMode::Normal)).await?;

@@ -61,8 +61,8 @@ proptest! {
         prop_assert_eq!(Fold::new(shape, Folding::Snake).seams(), [0, 0, 1]);
     }
 
-    /// An axis closes unless it is an odd rectangle without a ring, or a line of more than two
-    /// without a partner.
+    /// An axis closes unless it is a rectangle with an odd number of nodes and no ring, or a line
+    /// of more than two nodes without a partner.
     #[test]
     fn axes_are_open_only_where_the_shape_leaves_no_ring(shape in shapes()) {
         let seams = Fold::new(shape, Folding::VirtualTorus).seams();

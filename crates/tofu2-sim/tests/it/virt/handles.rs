@@ -10,8 +10,8 @@ async fn put(fabric: &Fabric, home: &Region) -> Result<Handle<[u64; 1]>, String>
 }
 
 /// Posts until the CPU is ahead of the first put's completion, and takes the result without a wait.
-/// Then awaits a put that is complete for this rank only: this takes until the events have caught
-/// up.
+/// Then awaits a put that is complete only in this rank's time: this takes until the events have
+/// caught up.
 async fn ahead(fabric: Fabric) -> ProgramResult<u64> {
     let home = fabric.alloc_symmetric(8).await?;
     if fabric.rank() != Rank::new(0) {

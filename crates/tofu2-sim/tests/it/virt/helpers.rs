@@ -47,8 +47,7 @@ fn each_has_a_cpu_of_its_own() {
     for network in NETWORKS {
         let job = || fx100(3).network(network);
         let run = job().run(&side_by_side).unwrap();
-        // Posting takes 150 ns of the posting CPU, four times; the other CPU's postings add
-        // nothing.
+        // Posting takes 150 ns of the posting CPU, four times; the other CPU's posts add nothing.
         assert_eq!(run.outs, [[5 * MICRO + 600_000; 2]; 3]);
         let counted = job().count_ops(true).run(&side_by_side).unwrap();
         assert!(counted.ops_by_rank.unwrap().iter().all(|ops| (ops.puts, ops.notices) == (8, 4)));

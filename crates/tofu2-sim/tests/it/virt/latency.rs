@@ -11,7 +11,7 @@ use tofu2_sim::virt::{NetworkModel, Path, Paths, Platform, System, Torus};
 
 /// Rank 0 measures a fetch-add, a get and a flushed put on the last rank's memory; the last rank
 /// measures a put's one-way time. Returns, in picoseconds: atomic, put handle, flush after the put,
-/// get, and a put's arrival since it was posted.
+/// get, and the time from posting a put to its arrival.
 async fn measure(fabric: Fabric, bytes: usize) -> ProgramResult<[u64; 5]> {
     let home = fabric.alloc_symmetric(64 + bytes + 64).await?;
     let (me, last) = (fabric.rank().index(), fabric.ranks() - 1);
@@ -107,7 +107,7 @@ async fn clockwork(fabric: Fabric) -> ProgramResult<[u64; 7]> {
     let computed_both = now();
     join(fabric.sleep(ns(10)), fabric.sleep(ns(20))).await;
     let slept_both = now();
-    // A timer that is dropped early does no harm.
+    // Dropping a timer early has no effect.
     let early = fabric.now() + Duration::from_secs(1);
     assert_eq!(fabric.before(fabric.now() + ns(1), fabric.sleep_until(early)).await, None);
     assert_eq!(fabric.before(early, async { 5 }).await, Some(5));

@@ -1,4 +1,4 @@
-//! Transfers longer than every limit that a machine or system has. Zeros cost time, not memory.
+//! Transfers longer than every limit of a machine or system. Zeros cost time, not memory.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
 use tofu2_sim::virt::Platform;
@@ -34,11 +34,11 @@ fn time_grows_with_the_length() {
         assert!(run.stats.bytes_per_rank < 1 << 24, "{len} zeros take {} bytes", run.stats.bytes_per_rank);
         last = took;
     }
-    // At most 12.5 GB/s: nothing was lost by counting in 32 bits.
+    // At most 12.5 GB/s: no length was truncated to 32 bits.
     assert!(last > (LENGTHS[3] as u64) * 80 / 2, "{last}");
 }
 
-/// Puts the last byte of a long region alone, and gets it together with the rest before it.
+/// Puts only the last byte of a long region, and gets it together with all bytes before it.
 async fn ends(fabric: Fabric, len: usize) -> ProgramResult<u8> {
     let mut world = Group::world(&fabric).await?;
     let region = fabric.alloc_symmetric(len).await?;

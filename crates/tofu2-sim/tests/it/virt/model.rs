@@ -1,4 +1,4 @@
-//! Random operations against a sequential model of one rank's memory.
+//! Random operations, compared with a sequential model of one rank's memory.
 
 use crate::virt::start::{at, fx100, meet};
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Rank 1 performs the steps on rank 0's memory, one after the other.
+/// Rank 1 performs the steps on rank 0's memory, one after another.
 async fn replay(fabric: Fabric, steps: Vec<Operation>) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(BYTES + 64).await?;
     let me = fabric.rank().index();
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// Transfers above the machine's limit arrive whole.
+/// Transfers above the machine's limit arrive complete.
 async fn oversized(fabric: Fabric) -> ProgramResult<u64> {
     let len = 3000;
     let home = fabric.alloc_symmetric(64 + len).await?;

@@ -25,7 +25,7 @@ fn span(
     Ok(fabric.multicast_span(&at, words)?)
 }
 
-/// Each of `posters` multicasts to the first `members` ranks at the same moment. Returns, for a
+/// Each of `posters` multicasts to the first `members` ranks at the same time. Returns, for a
 /// poster, the times at which its source was reusable and at which all puts are known to be
 /// visible; for other ranks, the time at which each multicast arrived.
 async fn timed(fabric: Fabric, posters: &[usize], members: usize, words: usize) -> ProgramResult<Vec<u64>> {
@@ -68,7 +68,7 @@ fn all_members_are_reached_at_the_same_moment() {
             assert!(others.iter().all(|times| *times == [THERE]), "{members} members, {network:?}: {others:?}");
             assert!(run.outs[members..].iter().all(Vec::is_empty));
         }
-        // The payload is moved once, whatever the number of members.
+        // The payload is moved once, regardless of the number of members.
         let run = job(&[4], 1, network).run(&async |fabric| timed(fabric, &[3], 4, 1_001).await).unwrap();
         assert_eq!(run.outs[..3], [[THERE + 800_000]; 3], "{network:?}");
         assert_eq!(run.outs[3][0], 300_000 + 800_000);

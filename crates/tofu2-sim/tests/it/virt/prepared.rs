@@ -51,7 +51,7 @@ fn a_descriptor_is_paid_for_once() {
     assert_eq!(run(&platform, true).outs[0], [40_000, ATOMIC, ATOMIC, ATOMIC]);
 }
 
-/// The saving in the published figures belongs to ACP's software.
+/// The saving in the published figures is due to ACP's software.
 #[test]
 fn the_layer_of_acp_has_the_published_saving() {
     assert_eq!(Platform::fx100().value("software.acp.descriptor"), Some(3_360_000 - 3_230_000));

@@ -57,7 +57,7 @@ async fn storm(fabric: Fabric, seed: u64, each: usize) -> ProgramResult<u64> {
     Ok(adds << 32 | received)
 }
 
-/// Checks that all ranks' adds have been received in the end. Returns the trace hash.
+/// Checks that, at the end, all ranks' adds have been received. Returns the trace hash.
 pub(crate) fn nothing_is_lost(job: &Job<'_>, seed: u64, each: usize, case: &str) -> u64 {
     let run = job.run(&async |fabric| storm(fabric, seed, each).await).unwrap_or_else(|e| panic!("{case}: {e}"));
     let sent: u64 = run.outs.iter().map(|out| out >> 32).sum();
@@ -94,7 +94,7 @@ fn nothing_locks_up_on_tofus_routes_by_any_path() {
     }
 }
 
-/// All ranks send large puts half-way round the ring, so that every buffer fills.
+/// All ranks send large puts half-way around the ring, so that every buffer fills.
 async fn half_way(fabric: Fabric) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64 + 100_000).await?;
     let (me, n) = (fabric.rank().index(), fabric.ranks());

@@ -1,4 +1,4 @@
-//! The Hitachi SR8000: the parts that it lacks, its other parts, and the sums of its table.
+//! The Hitachi SR8000: the parts that it has, those that it lacks, and the sums from its table.
 
 use crate::virt::start::{NETWORKS, at};
 use rdma_fabric::{
@@ -49,7 +49,7 @@ fn nodes_are_rows_of_eight_on_crossbars() {
     assert!(sr8000(1000).run(&async |_| Ok(())).is_err());
 }
 
-/// Returns a word of the other of two ranks.
+/// Returns a word at the other of two ranks.
 fn there(fabric: &Fabric, home: &Region, offset: usize) -> Result<RemoteSpan<u64>> {
     fabric.remote_span(at(1 - fabric.rank().index(), home.key(), offset), 1)
 }
@@ -231,7 +231,8 @@ fn nodes_that_fill_no_rectangle_have_no_hardware_barrier() {
     assert_eq!(shared, vec![Some(ColourError::SharedNode { first: Rank::new(0), second: Rank::new(1) }); 4]);
 }
 
-/// Columns of 8 x 2 nodes at the same time, all with colour 3, each as fast as its own members.
+/// Columns of 8 x 2 nodes at the same time, all with colour 3; the speed of each depends only on
+/// its own members.
 #[test]
 fn barriers_of_different_nodes_may_share_a_colour() {
     let columns = async |fabric: Fabric| {

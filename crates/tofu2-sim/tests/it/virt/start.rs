@@ -15,8 +15,8 @@ pub(crate) fn at(rank: usize, key: RegionKey, offset: usize) -> RemoteAddr {
     RemoteAddr { rank: Rank::new(rank as u32), region: key, offset: offset as u64 }
 }
 
-/// Waits until all ranks have called this, by means of two words of rank 0's `home` from `offset`
-/// on: no rank may free memory that others still use. Uses puts and atomics only.
+/// A barrier over two words of rank 0's `home` from `offset` on, because no rank may free memory
+/// that others still use. Uses puts and atomics only.
 pub(crate) async fn meet(fabric: &Fabric, home: &Region, offset: usize) -> rdma_fabric::Result<()> {
     let me = fabric.rank().index();
     let count = fabric.remote_word::<u64>(at(0, home.key(), offset))?;

@@ -38,7 +38,8 @@ proptest! {
                 at = shape.neighbour(at, link.port).unwrap().expect("a route takes no link that isn't there");
             }
             prop_assert_eq!(at, b);
-            // A packet that returned over a link would waste bandwidth, which no real path does.
+            // A packet that returned over the same link would waste bandwidth, which no real path
+            // does.
             let different: BTreeSet<_> = links.iter().collect();
             prop_assert_eq!(different.len(), links.len());
         }
@@ -112,8 +113,8 @@ fn detours_count_in_both_groups() {
     let (from, to) = (0, shape.node(at([1, 0, 0, 0, 0, 0])).unwrap());
     let hops = |a, b, c| shape.hops(from, to, Some(Path { a, b, c })).unwrap();
     assert_eq!((hops(0, 0, 0), hops(1, 0, 0), hops(0, 2, 1), hops(1, 1, 1)), (1, 3, 5, 7));
-    // This also holds if both are in one group. So routes by a chosen path violate the triangle
-    // inequality: by the target itself the route is shorter.
+    // This also holds if both are in one group. So routes along a chosen path violate the triangle
+    // inequality: the direct route to the target is shorter.
     let beside = shape.node(at([0, 0, 0, 1, 0, 0])).unwrap();
     let by = |a, b, c| shape.hops(0, beside, Some(Path { a, b, c })).unwrap();
     assert_eq!((by(1, 0, 0), by(0, 1, 0)), (1, 3));

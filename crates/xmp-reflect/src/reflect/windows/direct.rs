@@ -1,4 +1,4 @@
-//! Puts directly to the neighbours' arrays, where those have keys.
+//! Puts directly to the neighbours' arrays, if those have keys.
 
 use super::Out;
 use crate::{
@@ -13,7 +13,7 @@ use rdma_fabric::{
     triggered::{Spans, Transfer},
 };
 
-/// Resolves the puts straight to the neighbours' arrays; `None` if an array of any node has no key.
+/// Resolves the puts directly to the neighbours' arrays; `None` if an array of any node has no key.
 /// Collective over the set.
 pub(super) async fn direct(
     set: &mut NodeSet,
@@ -46,8 +46,8 @@ pub(super) async fn direct(
     outs.iter().map(transfer).collect::<Result<_>>().map(Some)
 }
 
-/// Resolves the puts from one layout to another, in cells as wide as the elements where there are
-/// such.
+/// Resolves the puts from one layout to another, in cells as wide as the elements if the fabric has
+/// such cells.
 fn of_layouts(
     fabric: &Fabric,
     element: usize,

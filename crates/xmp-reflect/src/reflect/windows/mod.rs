@@ -6,13 +6,13 @@
 //!
 //! | transport | start | wait |
 //! |---|---|---|
-//! | barriers | barrier of all nodes, puts | completion of the own puts, barrier |
+//! | barriers | barrier of all nodes, puts | completion of the node's puts, barrier |
 //! | fence | – | fence, puts, fence |
 //! | flush | READYs | for each piece: READY, put, flush, END; then the others' ENDs |
 //!
-//! Where arrays have a key (no memory is lent in place), puts between barriers go straight to the
-//! array, block by block, as in the paper. Otherwise the owner packs into the window, and the
-//! receiver unpacks.
+//! If arrays have a key (and so no memory is borrowed in place), puts between barriers go directly
+//! to the array, block by block, as in the paper. Otherwise the owner packs into the window, and
+//! the receiver unpacks.
 
 mod direct;
 mod places;
@@ -35,7 +35,7 @@ pub(super) struct Windows {
     arrays: Vec<Box<dyn Cells + Send + Sync>>,
     sends: Vec<Out>,
     receives: Vec<In>,
-    /// The puts directly to the arrays, where that is possible.
+    /// The puts directly to the arrays, if that is possible.
     direct: Option<Vec<Transfer>>,
     claims: Claims,
     state: State,
@@ -47,7 +47,7 @@ pub(super) struct Windows {
 enum State {
     Idle,
     Active,
-    /// A call failed, or was dropped half-way.
+    /// A call failed, or was dropped before it completed.
     Broken,
 }
 
@@ -55,14 +55,14 @@ enum State {
 struct Out {
     line: Line,
     to: Rank,
-    /// The own word in which the receiver writes READY, by its number.
+    /// The local word in which the receiver writes READY, by its number.
     ready: usize,
     /// The receiver's word for END, and its room for the piece, by their first word.
     end: usize,
     data: usize,
 }
 
-/// A piece that is received.
+/// A piece to receive.
 struct In {
     line: Line,
     from: Rank,
@@ -73,7 +73,8 @@ struct In {
 }
 
 impl Windows {
-    /// Makes the window. `plan_at` returns the plan of an array for a node. Collective over the set.
+    /// Creates the window. `plan_at` returns the plan of an array for a node. Collective over the
+    /// set.
     pub(super) async fn new(
         set: &mut NodeSet,
         transport: Transport,
@@ -88,7 +89,7 @@ impl Windows {
         let mine = places_of(&all(set.me())?);
         let words = set.group.greatest(mine.words as u64).await? as usize;
         let window = Window::in_group(&mut set.group, words).await?;
-        // Each neighbour's plans, made once.
+        // Each neighbour's plans, computed once.
         let mut known: Vec<(usize, Vec<(usize, Plan)>)> = Vec::new();
         let mut place = |peer: usize, line: &Line, sends: bool| -> Result<(usize, usize)> {
             let at = match known.iter().position(|(node, _)| *node == peer) {
@@ -161,7 +162,7 @@ impl Windows {
                     Some(transfers) => {
                         let fabric = self.window.fabric();
                         for transfer in transfers {
-                            // As far as there is room; the rest is put in wait.
+                            // As far as there is room; the rest is put by `wait`.
                             let _ = transfer.put_now(fabric).map_err(|error| *error)?;
                         }
                     }
@@ -181,7 +182,7 @@ impl Windows {
         Ok(())
     }
 
-    /// Waits. A call that is dropped half-way breaks the exchange.
+    /// Waits for completion. A call that is dropped before it completes breaks the exchange.
     pub(super) async fn wait(&mut self) -> Result<()> {
         self.sound()?;
         if self.state == State::Idle {
@@ -242,7 +243,7 @@ impl Windows {
         Ok(epoch.unlock().await?)
     }
 
-    /// Returns one of the own words.
+    /// Returns one of the local words.
     fn word(&self, at: usize) -> Result<LocalWord<u64>> {
         let fabric = self.window.fabric();
         Ok(fabric.local_word(self.window.own(at..at + 1)?.addr())?)

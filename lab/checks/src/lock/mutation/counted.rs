@@ -1,5 +1,5 @@
-//! Mistakes specific to the locks that count their readers: reader preference, flat and packed, and
-//! writer preference. Steps are named as in the locks' documentation.
+//! Mutations specific to the locks that count their readers: reader preference, flat and packed,
+//! and writer preference. Steps are named as in the locks' documentation.
 
 use super::{
     QueuedMistake,
@@ -8,7 +8,7 @@ use super::{
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::cell::Cell;
 
-/// The lock's home, where that matters.
+/// The lock's home, if it matters.
 const HOME: Rank = Rank::new(0);
 
 const COUNT: u64 = 0;
@@ -69,11 +69,11 @@ impl Move {
 #[derive(Debug)]
 pub(super) struct Counted {
     mistake: QueuedMistake,
-    /// The id that this rank last put to the head.
+    /// The id that this rank last stored in the head.
     registered: Cell<Option<u64>>,
-    /// X2, if it is still pending.
+    /// Step X2, if it is still pending.
     active: Cell<Option<Amo<u64>>>,
-    /// Whether the next subtraction takes back a refused addition.
+    /// Whether the next subtraction undoes a refused addition.
     refused: Cell<bool>,
     /// Whether a reader of this rank is counted.
     reads: Cell<bool>,
@@ -90,7 +90,7 @@ enum Sweep {
     Left,
     /// X3 is still pending.
     Owed,
-    /// X3 is being done; the reader on top of the stack is still to be woken.
+    /// X3 is in progress; the reader on top of the stack is still to be woken.
     Begun,
 }
 

@@ -1,4 +1,4 @@
-//! Mistakes specific to the fair lock. Steps are named as in its documentation.
+//! Mutations specific to the fair lock. Steps are named as in its documentation.
 
 use super::{
     QueuedMistake,
@@ -69,7 +69,7 @@ impl Fair {
     }
 }
 
-/// The step that an addition to the state carries out.
+/// The step that an addition to the state executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     /// F3, G2.
@@ -95,8 +95,8 @@ fn at_state(addr: RemoteAddr, amo: Amo<u64>) -> Option<Move> {
     })
 }
 
-/// Returns the state as a leaving reader with [`QueuedMistake::LateLook`] sees it: it sees a
-/// writer that waits for other readers as if those did not count.
+/// Returns the state as a leaving reader with [`QueuedMistake::LateLook`] sees it: as if a waiting
+/// writer did not wait for other readers.
 pub(super) fn after(old: u64, found: u64) -> u64 {
     if found & READERS == 0 { old } else { READER | found & !READERS }
 }

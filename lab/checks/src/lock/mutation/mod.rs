@@ -1,4 +1,4 @@
-//! Steps of the locks with queues done wrong, each by a [`Mutation`] of the fabric.
+//! Mutated steps of the locks with queues, each by a [`Mutation`] of the fabric.
 //!
 //! The lock must be the job's first symmetric region.
 
@@ -16,15 +16,15 @@ use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::LockKind;
 use words::{PASSED, next_word, wakes};
 
-/// One step of a lock with queues done wrong, or done in another way.
+/// One step of a lock with queues that is mutated, or executed in a different way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedMistake {
-    /// Nothing is done wrong: the wrapper itself must not matter.
+    /// No mutation: the wrapper itself must have no effect.
     Nothing,
-    /// R4 always finds the writer still there.
+    /// R4 always finds the writer still registered.
     NoSecondLook,
     /// A part of R2 and W1 comes after R3 and W2: the node's next word is cleared when its rank may
-    /// already have got a successor.
+    /// already have a successor.
     LateInitialisation,
     /// W3 and X5 do not flush.
     HeadNotFlushed,
@@ -34,13 +34,13 @@ pub enum QueuedMistake {
     LeaveMergedWithInterest,
     /// U2, W5 and X7 treat the comparison as successful.
     ComparisonIgnored,
-    /// A writer that tries to enter a free lock by one comparison treats that as successful.
+    /// A writer that tries to enter a free lock with one compare-and-swap treats it as successful.
     ShortcutIgnored,
-    /// A writer that hands over by one comparison treats that as successful.
+    /// A writer that hands over with one compare-and-swap treats it as successful.
     HandOverIgnored,
     /// A head in the count word is not written.
     HeadNotNamed,
-    /// A head in the count word is not taken out again.
+    /// A head in the count word is not removed again.
     HeadKept,
     /// A reader that finds a writer registered stays counted while it waits.
     StaysCounted,
@@ -48,17 +48,17 @@ pub enum QueuedMistake {
     NobodyTold,
     /// The announcement that readers wait is withdrawn after the stack was taken.
     ToldTooLate,
-    /// U2, W5 and X7 give up if readers began to wait meanwhile.
+    /// U2, W5 and X7 give up if readers have begun to wait in the meantime.
     OneComparison,
     /// F4 sees no readers.
     ReadersIgnored,
-    /// A reader that is inside, or let in, is not counted.
+    /// A reader that is inside, or admitted, is not counted.
     NotCounted,
-    /// A reader that leaves does not name the writer that comes next.
+    /// A reader that leaves does not identify the writer that comes next.
     NotSaid,
     /// G4 is left out.
     NotTakenBack,
-    /// The last reader to leave, finding no registered writer, checks again later and lets in the
+    /// The last reader to leave, finding no registered writer, checks again later and admits the
     /// writer that it finds: the lock as printed.
     LateLook,
     /// A reader that is inside does not mark its node.
@@ -83,27 +83,27 @@ pub enum QueuedMistake {
     TailIgnored,
     /// W6 does not see the mark of a writer that has left.
     MarkIgnored,
-    /// X4 leaves no mark for a successor on its way.
+    /// X4 leaves no mark for a successor that has yet to arrive.
     NoMark,
-    /// A node with the mark is used again before the successor has arrived.
+    /// A node with the mark is reused before the successor has arrived.
     MarkNotAwaited,
-    /// A waker treats a waiter that gave up as woken, and does not act on its behalf.
+    /// A rank that wakes a waiter treats one that gave up as woken, and does not act on its behalf.
     AbandonedTakenForWoken,
-    /// A rank that acts on behalf of a waiter that gave up readies the node before it has read the
-    /// successor.
+    /// A rank that acts on behalf of a waiter that gave up makes the node reusable before it has
+    /// read the successor.
     ReadyTooEarly,
-    /// The remaining work of a dropped future is not done: its reader stays counted, and its node
-    /// blocked.
+    /// The remaining work of a dropped future is not executed: its reader stays counted, and its
+    /// node blocked.
     DroppedAndForgotten,
-    /// W4, X6 and X2 as printed: an `or` and an `and`. This is not a mistake but the same lock with
+    /// W4, X6 and X2 as printed: an `or` and an `and`. This is not an error but the same lock with
     /// other operations.
     FlagsAsPrinted,
-    /// X3 as printed: the stack is taken although no reader is counted. This is not a mistake but
+    /// X3 as printed: the stack is taken although no reader is counted. This is not an error but
     /// the same lock with one more operation.
     SweepAsPrinted,
 }
 
-/// Puts a [`QueuedMistake`] between one rank's fabric and its lock.
+/// Inserts a [`QueuedMistake`] between one rank's fabric and its lock.
 pub fn mistaken(fabric: Fabric, lock: LockKind, mistake: QueuedMistake) -> Fabric {
     let protocol = match lock {
         LockKind::Fair => Protocol::Fair(Fair::new(mistake)),
@@ -136,7 +136,7 @@ impl Mutation for QueuedMutation {
     fn flushes(&self, target: Option<Rank>) -> bool {
         match self.mistake {
             QueuedMistake::HeadNotFlushed => target.is_none(),
-            // The fair lock flushes nothing but data.
+            // The fair lock flushes only data.
             QueuedMistake::DataNotFlushed => matches!(self.protocol, Protocol::Counted(_)) && target.is_some(),
             _ => true,
         }
@@ -158,7 +158,7 @@ impl Mutation for QueuedMutation {
         0
     }
 
-    /// Drops the put that readies the node: it was done before.
+    /// Drops the put that makes the node reusable: it was already executed.
     fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
         (!self.is(QueuedMistake::ReadyTooEarly) || !wake_word(addr)).then_some(bits)
     }

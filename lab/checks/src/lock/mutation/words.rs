@@ -1,4 +1,4 @@
-//! The words that all locks with queues have at a rank, as `src/queue/layout.rs` places them.
+//! The words that all locks with queues have at a rank, as laid out by `src/queue/layout.rs`.
 
 use explore::View;
 use rdma_fabric::{Amo, Rank, RemoteAddr};
@@ -8,8 +8,8 @@ use std::ops::Range;
 const GRANTED: u64 = 1;
 /// The state of a wake word whose waiter has given up.
 const ABANDONED: u64 = 2;
-/// The mark that a rank leaves in the next word of a node that it gives up, for a successor on its
-/// way.
+/// The mark that a rank leaves in the next word of a node that it gives up, for a successor that
+/// has yet to arrive.
 pub(super) const PASSED: u64 = u64::MAX;
 
 /// The number of a node's turns, after which they repeat.
@@ -18,7 +18,7 @@ const TURNS: u64 = 16;
 /// The offsets of the queue nodes, in which wake and next words alternate.
 const NODES: [Range<u64>; 2] = [48..64, 80..128];
 
-/// The offsets of the words at the home; any holder or waiter shows in one of them.
+/// The offsets of the words at the home; any holder or waiter is visible in one of them.
 const AT_HOME: Range<u64> = 0..24;
 
 /// The offsets of the two words that a rank publishes, whose sum is zero when it is idle. (Here one
@@ -69,8 +69,8 @@ pub(super) fn next_word(addr: RemoteAddr) -> bool {
     in_lock(addr) && in_node(addr.offset) && addr.offset % 16 == 8
 }
 
-/// Returns the atomic that wakes the node named by `bits`, if that node waits. `addr` is a word of
-/// the same lock.
+/// Returns the atomic that wakes the node identified by `bits`, if that node waits. `addr` is a
+/// word of the same lock.
 pub(super) fn wake(addr: RemoteAddr, bits: u64) -> (RemoteAddr, Amo<u64>) {
     let (slot, rank, turn) = (bits & 3, (bits as u32) << 4 >> 6, bits >> 28);
     let offset = if slot == 3 { NODES[0].start } else { NODES[1].start + 16 * slot };
@@ -79,8 +79,8 @@ pub(super) fn wake(addr: RemoteAddr, bits: u64) -> (RemoteAddr, Amo<u64>) {
     (RemoteAddr { rank: Rank::new(rank - 1), offset, ..addr }, granted)
 }
 
-/// Returns the atomic that readies a node for its next turn, if `old`, found in its wake word, says
-/// that its waiter has given up.
+/// Returns the atomic that prepares a node for its next turn, if `old`, found in its wake word,
+/// means that its waiter has given up.
 pub(super) fn ready(addr: RemoteAddr, old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
     (old & 0xff == ABANDONED).then(|| (addr, Amo::Swap((((old >> 48) + 1) % TURNS) << 48)))
 }

@@ -29,7 +29,7 @@ pub trait Protocol: Sized + 'static {
     /// Creates a rank's side.
     ///
     /// # Errors
-    /// Those of the fabric, and [`LockError::TooManyRanks`].
+    /// The errors of the fabric, and [`LockError::TooManyRanks`].
     fn new(seat: Seat) -> Result<Self>;
 
     /// Returns the rank's seat.
@@ -86,31 +86,31 @@ impl Seat {
         Ok(self.fabric.put_word(&word, message).await?)
     }
 
-    /// Waits in the rank's own memory for a message, and takes it.
+    /// Waits for a message in the rank's own memory, and takes it.
     pub(super) async fn told(&self, word: &LocalWord<u64>) -> Result<u64> {
         let message = self.fabric.wait_until(word, self.memory.deps(), |message| message != 0).await?;
         self.fabric.store(word, 0)?;
         Ok(message)
     }
 
-    /// Returns this rank's name in a word, which is not 0.
+    /// Returns this rank's identifier, as a word that is not 0.
     pub(super) fn name(&self) -> u64 {
         u64::from(self.fabric.rank().number()) + 1
     }
 }
 
-/// Returns the rank of a [name](Seat::name) that another rank wrote.
+/// Returns the rank of an [identifier](Seat::name) that another rank wrote.
 pub(super) fn named(name: u64) -> Rank {
     Rank::new(name.wrapping_sub(1) as u32)
 }
 
 /// A peer with the interface of the locks with which it is compared.
 ///
-/// The papers' clients request a lock once at a time, and always wait until they have acquired it.
-/// So does a rank here, with these limits: while it waits or holds the lock, another acquisition
-/// fails with [`LockError::TooManyWaiting`]; a deadline is checked once, before the acquisition
-/// begins; there are no try operations; and dropping an incomplete acquisition, or a guard without
-/// releasing it, blocks all other ranks for ever.
+/// The papers' clients make one request for a lock at a time, and always wait until they have
+/// acquired it. So does a rank here, with these limits: while it waits or holds the lock, another
+/// acquisition fails with [`LockError::TooManyWaiting`]; a deadline is checked once, before the
+/// acquisition begins; there are no try operations; and dropping an incomplete acquisition, or a
+/// guard without releasing it, blocks all other ranks forever.
 pub struct PeerLock<P>(Rc<Inner<P>>);
 
 struct Inner<P> {

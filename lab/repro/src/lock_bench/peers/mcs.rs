@@ -1,10 +1,10 @@
 //! The queue lock of Mellor-Crummey and Scott (1991) by remote operations: the baseline that both
-//! papers improve on. Readers exclude each other too.
+//! papers improve on. Readers also exclude each other.
 //!
 //! An acquisition swaps the tail at the home and, if there is a predecessor, puts the rank's own
-//! name into the predecessor's memory. A release puts the grant into the successor's memory, or
-//! empties the tail by a compare-and-swap if there is no successor. An acquisition and its release
-//! take two atomics if the lock is free, and one atomic and two puts in a queue.
+//! identifier into the predecessor's memory. A release puts the grant into the successor's memory,
+//! or empties the tail by a compare-and-swap if there is no successor. An acquisition and its
+//! release take two atomics if the lock is free, and one atomic and two puts in a queue.
 
 use super::lock::{PeerLock, Protocol, Seat, named};
 use rdma_fabric::{LocalWord, RemoteWord};

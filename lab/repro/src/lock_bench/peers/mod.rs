@@ -109,8 +109,9 @@ impl<'a> Deserialize<'a> for Competitor {
     }
 }
 
-/// Evaluates an expression in which one name stands for the type of a [`Peer`], and another one for
-/// the options that create it: the counterpart of [`rma_lock::with_lock!`] for published locks.
+/// Evaluates an expression in which one name stands for the type of a [`Peer`], and another for the
+/// options with which it is created: the counterpart of [`rma_lock::with_lock!`] for published
+/// locks.
 #[macro_export]
 macro_rules! with_peer {
     ($peer:expr, $lock:ident, $options:ident => $value:expr) => {

@@ -1,4 +1,4 @@
-//! Start and wait of an exchange against its size (Figs. 9 and 10).
+//! Time of start and wait of an exchange, by its size (Figs. 9 and 10).
 
 use super::*;
 use crate::{

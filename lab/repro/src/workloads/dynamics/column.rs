@@ -16,7 +16,8 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Creates it from columns in order, `width` of them along the first horizontal direction.
+    /// Creates the rectangle from columns in order, `width` of them along the first horizontal
+    /// direction.
     pub fn new(width: usize, columns: impl Iterator<Item = &'a [f64]>) -> Self {
         Columns { columns: columns.collect(), width }
     }

@@ -32,7 +32,7 @@ pub fn fields(set: &NodeSet, mapping: &Mapping) -> Result<Fields> {
 /// is `None`) plus the change of `from` during `time`. Only rows of `base` are copied.
 ///
 /// # Errors
-/// As [`Array::section_mut`]: cells that the section needs are in use.
+/// The errors of [`Array::section_mut`]: cells that the section needs are in use.
 pub fn compute(
     atmosphere: &Atmosphere,
     [from, to]: [&Fields; 2],

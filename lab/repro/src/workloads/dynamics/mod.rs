@@ -11,7 +11,8 @@
 //! fastest in memory, and the two horizontal ones, distributed in blocks. A stage reads cells up to
 //! [`SHADOW`] away, including corners. A flux is computed from the same numbers in the same order
 //! on both sides of it, so the flux out of one column is bitwise equal to the flux into the next
-//! one, on whichever node that is, and a result does not depend on the distribution of the grid.
+//! one, no matter on which node that is, and a result does not depend on the distribution of the
+//! grid.
 
 mod atmosphere;
 mod column;
@@ -59,8 +60,7 @@ pub struct Stage {
 /// The number of states of a step.
 pub const STATES: usize = 3;
 
-/// The stages of a step. The last one overwrites the step's beginning, which is not needed any
-/// more.
+/// The stages of a step. The last one overwrites the step's beginning, which is no longer needed.
 pub const STAGES: [Stage; 3] = [
     Stage { from: 0, to: 1, share: 1.0 / 3.0 },
     Stage { from: 1, to: 2, share: 1.0 / 2.0 },

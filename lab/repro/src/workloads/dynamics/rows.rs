@@ -17,9 +17,9 @@ pub(super) fn diverge(out: &mut [f64], rate: f64, near: &[f64], far: &[f64]) {
 }
 
 /// Subtracts `rate` times the net outflow of a carried quantity: its flux at a row's far side minus
-/// that at its near side. `carried` contains two rows before, the row, and two rows behind. The
-/// flow is the mean of the first two rows of `flow` at the near side, and of the last two at the
-/// far side.
+/// that at its near side. `carried` contains the two rows before the row, the row, and the two rows
+/// after it. The flow is the mean of the first two rows of `flow` at the near side, and of the last
+/// two at the far side.
 pub(super) fn transport(out: &mut [f64], rate: f64, flow: [&[f64]; 4], carried: [&[f64]; 5]) {
     let n = out.len();
     let [f0, f1, f2, f3] = flow.map(|row| &row[..n]);

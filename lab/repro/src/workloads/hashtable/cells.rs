@@ -13,7 +13,7 @@ use rdma_fabric::{Fabric, Group, Rank, Region, RegionKey, RemoteAddr, RemoteSpan
 const LINE: u64 = 64;
 const CELL_WORDS: usize = 4;
 const CELL_BYTES: u64 = 8 * CELL_WORDS as u64;
-/// The number of words that a counting rank gets at a time.
+/// The number of words that a counting rank reads at a time.
 const PIECE: u64 = 1024;
 
 /// The capacity of a volume.
@@ -65,7 +65,7 @@ impl Cells {
     /// Creates an empty volume in `home`'s memory. Collective over `world`, the group of all ranks.
     ///
     /// # Errors
-    /// As [`Fabric::alloc`] (at the home; the other ranks are notified of its loss),
+    /// The errors of [`Fabric::alloc`] (at the home; the other ranks are notified of its loss) and
     /// [`Group::broadcast`].
     pub async fn collective(world: &mut Group, home: Rank, size: VolumeSize) -> TableResult<Self> {
         let size = VolumeSize { buckets: size.buckets.max(1), ..size };

@@ -2,7 +2,7 @@
 //!
 //! Many ranks insert into, and look up in, one table that is stored in the memory of several ranks,
 //! without involving the CPUs of those ranks. The table is split into *volumes*, each in one rank's
-//! memory together with a lock of its own. A volume has the structure of foMPI's hashtable
+//! memory together with its own lock. A volume has the structure of foMPI's hashtable
 //! (Gerstenberger, Besta and Hoefler, SC 2013, section 4.1): a table of cells, and a heap for keys
 //! whose cell is taken. In foMPI, atomics permit concurrent inserts; here, as in the DHT benchmark
 //! of Schmid, Besta and Hoefler (HPDC 2016), a lock protects a volume: an insert holds it
@@ -38,7 +38,7 @@ use rma_lock::{Guard, LockError, RmaLock};
 /// to the same table.
 ///
 /// The memory of a volume is deregistered when its rank drops its table, so ranks have to pass a
-/// barrier before.
+/// barrier first.
 #[derive(Debug)]
 pub struct Hashtable<L> {
     /// At least one. The hash of a key selects its volume.
@@ -72,7 +72,8 @@ impl<L: RmaLock> Hashtable<L> {
     /// Sets the value of `key` and returns the previous one. Holds the volume's lock exclusively.
     ///
     /// # Errors
-    /// As [`Cells::insert`], and [`TableError::Lock`]. The lock is released even then.
+    /// The errors of [`Cells::insert`], and [`TableError::Lock`]. The lock is released even in case
+    /// of an error.
     pub async fn insert(&self, key: u64, value: u64) -> TableResult<Option<u64>> {
         let (cells, lock) = self.volume(key);
         let guard = lock.write().await?;
@@ -93,8 +94,8 @@ impl<L: RmaLock> Hashtable<L> {
         value
     }
 
-    /// Returns the number of keys. Counts one volume after the other, each locked in shared mode
-    /// meanwhile.
+    /// Returns the number of keys. Counts one volume after another, each locked in shared mode
+    /// while it is counted.
     ///
     /// # Errors
     /// As [`Cells::count`], and [`TableError::Lock`].

@@ -163,7 +163,7 @@ impl<L: RmaLock> Contender<'_, L> {
         }
     }
 
-    /// Performs one acquisition; returns whether it was in time.
+    /// Performs one acquisition; returns whether it completed within the time limit.
     #[inline(always)]
     async fn turn(&mut self) -> ProgramResult<bool> {
         let (drawn, timed) = (self.draws.next(), self.run.timed);
@@ -224,7 +224,7 @@ const LENGTH: u64 = 8;
 
 impl Window {
     /// Creates the window. Collective over the job. The window has to be kept until no rank can end
-    /// it any more.
+    /// it any longer.
     pub(super) async fn new(fabric: &Fabric) -> Result<Self> {
         let region = fabric.alloc_symmetric(16).await?;
         let (stage, length) = (region.word(fabric, 0)?, region.word(fabric, LENGTH as usize)?);

@@ -212,7 +212,7 @@ pub(super) struct Work {
 
 /// The number of turns that are timed to calibrate the loop.
 const TRIAL: u64 = 4096;
-/// The number of trials. The fastest one counts, since no other work disturbed it.
+/// The number of trials. The fastest one is used, since other work has not delayed it.
 const TRIALS: u32 = 64;
 
 impl Work {

@@ -226,7 +226,7 @@ async fn round(world: &Communicator, receiving: Receiving<'_>, index: usize) -> 
 async fn by_mpi(mut mpi: Mpi, fabric: Fabric, count: usize, together: Together) -> ProgramResult<Posted> {
     let (me, peer) = (fabric.rank().index(), 1 - fabric.rank().index());
     let inside = together.enter(&fabric).await?;
-    // That many receives are assumed to be posted already; the time to post them is not measured.
+    // `count` receives are assumed to be posted already; the time to post them is not measured.
     mpi.posted = count;
     let mut begun = fabric.now();
     mpi.post().await;

@@ -4,12 +4,13 @@
 //! consists of layers of the machine's table, each charged where the library would perform it:
 //! `mpi` and `blacs_mpi` for each message, `copy` and `pack` for each of its bytes, at both ends;
 //! `mpi.scan` for each posted receive with which a new one is compared, `mpi.match` for each with
-//! which an arriving message is compared. The contents of messages are never read: all go to the
-//! same place.
+//! which an arriving message is compared. The contents of messages are never read: all are put to
+//! the same location.
 //!
-//! Collectives are binary trees of messages. Where the network has a barrier and broadcasts for the
+//! Collectives are binary trees of messages. If the network has a barrier and broadcasts for the
 //! members, MPI uses these (paper, sections 6.2 and 6.3). The paper does not describe how; here a
-//! broadcast is copied, multicast as a whole and copied, one after the other, between two barriers.
+//! broadcast is copied, multicast as a whole and copied, one step after another, between two
+//! barriers.
 
 use super::Memory;
 use rdma_fabric::{

@@ -123,7 +123,7 @@ impl ByHand {
     }
 
     /// Reports that the shadows of all these arrays may be overwritten, before any data, behind
-    /// which the READY words would queue; then puts the blocks.
+    /// which the READY words would be queued; then puts the blocks.
     pub(super) async fn start(&mut self, variables: Range<usize>) -> ProgramResult<()> {
         self.ready(variables.clone()).await?;
         self.put(variables).await
@@ -181,7 +181,7 @@ impl Out {
     }
 }
 
-/// Waits for all ranks, as `MPI_Barrier` does where hardware provides a barrier.
+/// Waits for all ranks, as `MPI_Barrier` does if hardware provides a barrier.
 async fn meet(fabric: &Fabric, barrier: &mut Barrier) -> ProgramResult<()> {
     fabric.charge("mpi").await;
     barrier.start()?;

@@ -1,9 +1,9 @@
-//! Persistent messages of derived datatypes whose blocks the message layer itself gathers and
-//! scatters.
+//! Persistent messages of derived datatypes whose blocks are gathered and scattered by the message
+//! layer itself.
 //!
 //! The layer gathers short blocks into fragments, and sends each fragment as soon as it is full,
 //! while it gathers the next one; the receiver's layer scatters them as they arrive. One thread
-//! does this, since the layer does not know of other threads. A block that fills a fragment by
+//! does this, since the layer has no access to other threads. A block that fills a fragment by
 //! itself is sent without a copy.
 
 use super::{Dynamics, Face, datatype, faces};

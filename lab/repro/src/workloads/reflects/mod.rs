@@ -5,7 +5,7 @@
 //! Nothing is computed: a stage only takes the corresponding time. The peers and sizes of the
 //! exchanges are those of [`xmp_reflect::Plan`] for the real mapping, for every library. The
 //! libraries with which arrays are compared send the same number of bytes, in the same number of
-//! blocks, from memory of their own.
+//! blocks, from separate memory.
 
 mod arrays;
 mod by_hand;
@@ -31,9 +31,9 @@ pub enum Library {
     /// Messages written by hand: packed by the program, with new sends for each exchange.
     Messages,
     /// XcalableMP's runtime over persistent messages of derived datatypes, whose blocks the message
-    /// layer gathers and scatters, one after the other, on the program's core.
+    /// layer gathers and scatters, one after another, on the program's core.
     Gathered,
-    /// The same, with blocks that the message layer puts one after the other, without copying.
+    /// The same, with blocks that the message layer puts one after another, without copying.
     Scattered,
     /// XcalableMP's arrays.
     Arrays(Transport),
@@ -44,12 +44,12 @@ pub enum Library {
 /// The order of computation and exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A stage, then one array after the other.
+    /// A stage, then one array after another.
     InTurn,
     /// The same, with each exchange started and waited for separately (`async`, `wait_async`).
     Apart,
-    /// All arrays are started together, the cells that need no shadow are computed meanwhile, the
-    /// others after the wait.
+    /// All arrays are started together, the cells that need no shadow are computed in the meantime,
+    /// the others after the wait.
     Overlapped,
 }
 
@@ -66,12 +66,12 @@ pub struct Dynamics {
     pub warm_up: u32,
     /// The number of measured steps.
     pub steps: u32,
-    /// The time that a rank takes for a stage of a cell, in picoseconds.
+    /// The computation time per cell and stage, in picoseconds.
     pub cell: u64,
     /// The maximum additional time of a rank, in ten-thousandths: a random share of it is chosen
     /// for each rank and stage.
     pub imbalance: u64,
-    /// The library that exchanges.
+    /// The library that does the exchange.
     pub library: Library,
     /// The order of computation and exchange.
     pub order: Order,

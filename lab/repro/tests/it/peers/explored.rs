@@ -69,7 +69,7 @@ fn exhausts<L: RmaLock<Options = ()>>(mistake: Option<Mistake>, cases: &[Case]) 
             turns::<L>(mistake.map_or(fabric.clone(), |mistake| mutant(fabric, mistake)), probe, ranks[me])
         });
         println!("{} {ranks:?}: {report}", L::NAME);
-        // A polling rank may poll for ever: such paths are cut, all others are explored
+        // A polling rank may poll forever: such paths are cut, all others are explored
         // exhaustively.
         assert!(matches!(report.verdict, Verdict::Exhausted | Verdict::Stopped(Stop::Steps(_))), "{report}");
         assert!(report.contradiction.is_none(), "{report}");
@@ -146,7 +146,7 @@ fn dec_lock_is_right_in_random_orders() {
 enum Mistake {
     /// Releases do not flush the holder's puts.
     NotFlushed,
-    /// ShiftLock: the first writer does not wait for the readers it finds.
+    /// ShiftLock: the first writer does not wait for the readers that it finds.
     ReadersOverlooked,
     /// ShiftLock: the first writer does not wait for the one that is leaving.
     LeavingWriterOverlooked,

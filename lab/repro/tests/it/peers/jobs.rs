@@ -46,7 +46,7 @@ fn peers_exclude_and_everybody_gets_in() {
     }
 }
 
-/// Enough ranks that a queue is longer than the part of it that DecLock reads at once.
+/// Enough ranks for a queue that is longer than the part that DecLock reads at once.
 #[test]
 fn peers_exclude_where_queues_are_long() {
     for (peer, share) in [(Peer::ShiftLock, 20), (Peer::DecLock, 2), (Peer::DecLock, 300)] {

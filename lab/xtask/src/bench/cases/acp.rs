@@ -31,7 +31,7 @@ pub(super) const CASES: &[Case] = &[ADD, ADD_THREADS, TYPED, COPY, ORDERED, REMO
 
 /// Bytes of a long copy.
 const LONG: usize = 1 << 20;
-/// Bytes from a starter memory's start to the area of long copies; words come before.
+/// Bytes from the start of a starter memory to the area of long copies; words come before it.
 const LONG_AT: u64 = 64 << 10;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {

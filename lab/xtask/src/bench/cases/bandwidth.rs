@@ -1,6 +1,6 @@
-//! Long transfers: one way (the target sleeps) and both ways at once, from registered memory and
-//! from buffers; untouched between repetitions, and, as a second mode, rewritten by the origin and
-//! read by the target.
+//! Long transfers: one-way (the target sleeps) and both ways at the same time, from registered
+//! memory and from buffers; the data is either left untouched between repetitions, or rewritten by
+//! the origin and read by the target.
 
 use super::{
     super::{

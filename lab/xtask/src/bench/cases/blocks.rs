@@ -1,4 +1,5 @@
-//! Blocks at equal distances, such as a face of an array: put by one post, and by a post each.
+//! Blocks at equal distances, such as a face of an array: put by one post, and by a separate post
+//! for each.
 
 use super::{
     super::{

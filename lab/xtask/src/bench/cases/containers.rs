@@ -1,6 +1,6 @@
 //! Containers in global memory, used by several ranks at a time.
 //!
-//! All ranks insert keys of their own; a figure is the time from the first to the last insert,
+//! Each rank inserts different keys; a figure is the time from the first to the last insert,
 //! divided by the number of inserts of all ranks together. Between two samples the table is
 //! emptied.
 
@@ -28,7 +28,7 @@ pub(super) const CASES: &[Case] = &[INSERT];
 
 /// The number of keys of each rank, and of slots at each rank.
 const KEYS: u64 = 1 << 15;
-/// Room for the slots and elements of a rank twice over.
+/// Twice the room for the slots and elements of a rank.
 const HEAP_BYTES: usize = 8 << 20;
 
 /// Measures all cases of containers; rank 0 has the results.

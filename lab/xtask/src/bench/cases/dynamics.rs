@@ -1,8 +1,9 @@
-//! Computing on views of distributed arrays: a Runge–Kutta stage of the example `scale_dynamics`, beside the same loops
-//! over plain vectors. Nothing is exchanged.
+//! Computing on views of distributed arrays: a Runge–Kutta stage of the example `scale_dynamics`,
+//! compared with the same loops over plain vectors. Nothing is exchanged.
 //!
-//! A block is computed as a whole, and in the sections that a reflect defines: the section that can be computed while
-//! the reflect is in progress, and the rest. The memory read by the sections overlaps, over vectors too.
+//! A block is computed as a whole, and in the sections that a reflect defines: the section that can
+//! be computed while the reflect is in progress, and the rest. The memory read by the sections
+//! overlaps, also with vectors.
 
 use super::{Case, pair::Pair};
 use crate::bench::{
@@ -27,7 +28,7 @@ const fn case(name: &'static str, what: &'static str) -> Case {
 const LAYERS: usize = 128;
 const SIDES: [usize; 2] = [16, 32];
 
-/// The widths that a reflect would update.
+/// The shadow widths that the reflect updates.
 const AROUND: [Widths; 3] = [Widths::NONE, Widths::of(SHADOW).periodic(), Widths::of(SHADOW).periodic()];
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {

@@ -1,4 +1,4 @@
-//! Messages by matching areas, beside flags, slots and copies over bare memory.
+//! Messages by matching areas, compared with flags, slots and copies over bare memory.
 
 use super::{
     super::{
@@ -155,8 +155,8 @@ async fn outstanding(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSp
     pair.measure(&OUTSTANDING, 8, forms).await
 }
 
-/// Fills 64 slots of rank 1, each when it is free, and empties them; each slot, and each word that marks it as free, is
-/// a line of its own.
+/// Fills 64 slots of rank 1, each when it is free, and empties them; each slot, and each word that
+/// marks it as free, has its own cache line.
 fn slots(bare: &Bare, me: usize, turn: &mut u64, times: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     let [filled, free] = lines::MESSAGES;
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! Collectives of messages, beside flags and copies over bare memory.
+//! Collectives of messages, compared with flags and copies over bare memory.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! Long messages, beside copies over bare memory and beside puts.
+//! Long messages, compared with copies over bare memory and with puts.
 
 use super::{
     super::{

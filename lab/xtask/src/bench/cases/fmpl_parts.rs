@@ -1,4 +1,5 @@
-//! Messages between memory of two programs, in parts, beside two simultaneous copies over bare memory.
+//! Messages between memory of two programs, in parts, compared with two simultaneous copies over
+//! bare memory.
 
 use super::{
     super::{
@@ -24,8 +25,8 @@ const PARTS: Case =
 pub(super) const CASES: &[Case] = &[PARTS];
 
 const SIZES: [usize; 2] = [64 << 10, 1 << 20];
-/// The most bytes of a part of a bare copy, as in a default window. There are two parts at least, so that
-/// both copies go on at the same time.
+/// The maximum size of a part of a bare copy in bytes, as in a default window. There are at least
+/// two parts, so that both copies proceed at the same time.
 const PART: usize = 64 << 10;
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {

@@ -1,4 +1,5 @@
-//! The readers-writer lock of an idle remote rank, and locks that both ranks acquire at once.
+//! The readers-writer lock of an idle remote rank, and locks that both ranks acquire at the same
+//! time.
 
 use super::{
     Case,

@@ -140,7 +140,7 @@ impl<'a> Slots<'a> {
 
     fn send(&self, turn: u64) {
         let tail = self.tail.load(Acquire);
-        // There is no other producer, so it succeeds.
+        // There is no other producer, so this succeeds.
         let claimed = self.tail.compare_exchange(tail, tail + 1, AcqRel, Acquire);
         let slot = self.slot(turn);
         slot[1..].iter().for_each(|word| word.store(black_box(turn), Relaxed));

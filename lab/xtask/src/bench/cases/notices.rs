@@ -1,7 +1,7 @@
-//! From one rank's program to the other's, both running: half a round trip. Control queues are
-//! compared with the plain fabric: the cost of posting, and the time of a release across two ranks.
-//! The second form of each of their cases is the fabric's put with a notice, so that the goals
-//! state how much more a queue may take.
+//! The latency from one rank's program to the other's, both running: half a round trip. Control
+//! queues are compared with the plain fabric: the cost of posting, and the time of a release across
+//! two ranks. The second form of each of their cases is the fabric's put with a notice, so that the
+//! goals state how much more a queue may take.
 
 use super::{Case, pair::Pair};
 use crate::bench::{

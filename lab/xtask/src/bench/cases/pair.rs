@@ -11,7 +11,7 @@ use super::{
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region};
 
-/// The rank that posts, where only one does.
+/// The rank that posts, if only one does.
 pub(super) const ME: Rank = Rank::new(0);
 /// The rank whose memory is then accessed.
 pub(super) const PEER: Rank = Rank::new(1);
@@ -93,7 +93,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     Ok(done)
 }
 
-/// Writes every byte of the own region once, so that no transfer is the first access to a page.
+/// Writes every byte of the local region once, so that no transfer is the first access to a page.
 fn touch(fabric: &Fabric, region: &Region) -> ProgramResult<()> {
     let piece = vec![1u64; TARGET_AT / 8];
     for offset in (TARGET_AT..REGION_BYTES).step_by(TARGET_AT) {

@@ -52,8 +52,8 @@ impl Block {
         self.levels * self.columns * self.layers * 8
     }
 
-    /// Returns the faces, two of i and two of j: where each starts, and where in the field of the
-    /// rank that gets it.
+    /// Returns the faces, two of i and two of j: where each starts, and where it goes in the field
+    /// of the receiving rank.
     pub(super) fn faces(self) -> [(usize, usize, Face); 4] {
         let Block { levels, columns, layers } = self;
         let column = levels * 8;

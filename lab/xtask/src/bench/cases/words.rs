@@ -158,7 +158,7 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let abandoned = pair.sampler.meeting.abandoned();
     // Counted over both forms, so shared by them.
     let turn = &Cell::new(0u64);
-    // Rank 1 clears all words; then rank 0 adds to them, one after the other, and reports the time
+    // Rank 1 clears all words; then rank 0 adds to them, one after another, and reports the time
     // taken.
     macro_rules! dirty {
         ($name:literal, $i:ident => $clear:expr, $add:expr) => {
@@ -194,8 +194,7 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     pair.sampler.measure(case, 8, forms).await
 }
 
-/// Measures puts while rank 1 waits in the fabric for another word than the one that rank 0 puts
-/// to.
+/// Measures puts while rank 1 waits in the fabric for a word other than the one that rank 0 writes.
 async fn parked(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let Some(case) = pair.wants(&PARKED) else { return Ok(()) };
     let (fabric, me) = (pair.fabric, pair.sampler.me);

@@ -39,8 +39,8 @@ use tofu2_sim::shm::{self, Launcher, Threads};
 
 /// The number of keys of each rank in DHT.
 const KEYS: u32 = 32;
-/// The number of ranks from which they share cores: repetitions then contain several time slices of
-/// each.
+/// The number of ranks from which on they share cores: repetitions then contain several time slices
+/// of each.
 const OVERSUBSCRIBED: u32 = 5;
 
 /// A contestant: one of the locks, or the mutex.
@@ -85,7 +85,7 @@ pub(super) struct Campaign {
     pub(super) locks: Vec<Contestant>,
     pub(super) repetitions: usize,
     pub(super) length: Duration,
-    /// The length of a repetition where ranks share cores.
+    /// The length of a repetition if ranks share cores.
     pub(super) oversubscribed_length: Duration,
     pub(super) seed: u64,
     /// The cores; rank r runs on core r modulo their number.

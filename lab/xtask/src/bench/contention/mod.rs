@@ -1,9 +1,9 @@
 //! `cargo xtask bench-locks`: the lock workloads of the literature for every lock, between
 //! processes, next to a mutex in the same run, or in virtual time.
 //!
-//! `docs/evidence/performance.md` describes how a figure is made and how to read it. `repro` has
-//! the workloads and the figures computed from them; this module has the processes, the mutex and
-//! the command.
+//! `docs/evidence/performance.md` describes how a figure is obtained and how to read it. `repro`
+//! contains the workloads and the figures computed from them; this module contains the processes,
+//! the mutex and the command.
 
 mod job;
 mod mutex;

@@ -1,4 +1,4 @@
-//! The mutex that the locks are compared with: a word that all processes map, and futexes.
+//! The mutex with which the locks are compared: a word that all processes map, and futexes.
 
 use super::super::{bare::Bare, futex::FutexMutex, lines};
 use rdma_fabric::{Fabric, FabricError, GroupMemory, Rank, Time, error::Literal};
@@ -9,8 +9,8 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(pub(super) Option<Arc<Bare>>);
 
-/// A mutex in the form of a readers-writer lock: readers exclude each other too. It blocks its
-/// thread, and keeps no deadline.
+/// A mutex in the form of a readers-writer lock: readers also exclude each other. It blocks its
+/// thread, and does not support deadlines.
 #[derive(Clone)]
 pub(super) struct MutexLock {
     fabric: Fabric,

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A lock, and how it is taken.
+/// A lock, and how it is acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Contestant {
     NamedExclusive,
@@ -22,7 +22,7 @@ pub(super) enum Contestant {
     FlockShared,
 }
 
-/// Where a lock is while it is measured: memory, as `$XDG_RUNTIME_DIR` is.
+/// The location of a lock while it is measured: a file system in memory, like `$XDG_RUNTIME_DIR`.
 pub(super) struct Place {
     folder: PathBuf,
 }
@@ -74,7 +74,7 @@ impl Contestant {
         }
     }
 
-    /// Whether one holder excludes the others, and so its death lets them in.
+    /// Whether one holder excludes the others, and so its death admits them.
     pub(super) fn is_exclusive(self) -> bool {
         !matches!(self, Contestant::NamedShared | Contestant::OfdShared | Contestant::FlockShared)
     }
@@ -144,7 +144,7 @@ impl Opened {
         }
     }
 
-    /// Takes the lock and keeps it.
+    /// Acquires the lock and keeps it.
     pub(super) fn hold(&self) -> io::Result<()> {
         match self {
             Opened::Named(lock, _) => std::mem::forget(lock.write().map_err(io::Error::other)?),
@@ -155,7 +155,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Waits until the lock can be taken, or its data are known to be torn.
+    /// Waits until the lock can be acquired, or its data is known to be torn.
     pub(super) fn wait(&self) -> io::Result<()> {
         match self {
             Opened::Named(lock, _) => match lock.write() {

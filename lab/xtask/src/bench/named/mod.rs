@@ -1,5 +1,5 @@
-//! `cargo xtask bench-named`: the lock by name beside a robust mutex of pthread and the file locks of
-//! the system, in one run: alone, contended, and after its holder was killed.
+//! `cargo xtask bench-named`: the lock by name compared with a robust mutex of pthread and the file
+//! locks of the system, in one run: alone, contended, and after its holder was killed.
 
 mod contestant;
 mod system;
@@ -52,9 +52,9 @@ pub(crate) struct Options {
 /// The measurements of one lock.
 struct Row {
     contestant: Contestant,
-    /// Nanoseconds of taking and releasing it, alone.
+    /// Nanoseconds per acquisition and release, uncontended.
     idle: Vec<f64>,
-    /// The same with each number of processes, all of them together.
+    /// The same with each number of processes, over all of them.
     contended: Vec<Vec<f64>>,
     /// Milliseconds from the signal that kills the holder until a waiting process has the lock.
     after_death: Vec<f64>,

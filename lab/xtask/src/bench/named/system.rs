@@ -2,7 +2,7 @@
 //!
 //! # Safety
 //! The mutex lies at the start of a file that is mapped, page-aligned and long enough, as long as
-//! the value lives. [`RobustMutex::create`] initialises it before any other process knows the
+//! the value lives. [`RobustMutex::create`] initialises it before any other process is given the
 //! file's name, and it is never destroyed.
 
 #![allow(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The processes that take the locks.
+//! The processes that acquire the locks.
 
 use super::contestant::Contestant;
 use crate::bench::placement;
@@ -17,9 +17,9 @@ use std::{
 /// The role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Role {
-    /// Takes and releases the lock for some time, and reports the number of acquisitions.
+    /// Acquires and releases the lock for some time, and reports the number of acquisitions.
     Contend,
-    /// Takes the lock and keeps it.
+    /// Acquires the lock and keeps it.
     Hold,
     /// Waits for the lock, and reports the time of the acquisition.
     Wait,

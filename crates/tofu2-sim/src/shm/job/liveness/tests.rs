@@ -121,7 +121,7 @@ fn who_started_the_job_says_whether_it_is_oversubscribed() {
         let plan = Plan { ranks, ranks_per_node: ranks, heap_bytes: 1 << 16, start_ns: 0 };
         let job = Job::of_threads(plan).unwrap();
         assert_eq!(job.oversubscribed, oversubscribed, "{ranks} ranks on {cpus} CPUs");
-        // A bound rank sees fewer CPUs; the stored word decides, not the rank's own count.
+        // A bound rank sees fewer CPUs; the stored word is used, not the rank's own count.
         job.control.word(layout::OVERSUBSCRIBED).store(u64::from(!oversubscribed), Relaxed);
         let found = Job::new(job.control.clone(), plan, Box::default(), Instant::now());
         assert_eq!(found.oversubscribed, !oversubscribed);

@@ -1,16 +1,16 @@
-//! Checks the arenas against a map of grains, and the invariants between promising and taking.
+//! Checks the arenas against a map of grains, and the invariants between promises and allocations.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Kinds of extents: local and symmetric ones, which share bytes, and those that share them with
-/// their own kind only: locked ones, and those of two pacts.
+/// Kinds of extents: local and symmetric ones, which share bytes with each other, and those that
+/// share bytes only with their own kind: locked ones, and those of two pacts.
 const KINDS: usize = 5;
 const LOCAL: usize = 0;
 const SYMMETRIC: usize = 1;
 const LOCKED: usize = 2;
 const PACTS: [(usize, [u64; 3]); 2] = [(3, [7, 1, 2]), (4, [7, 1, 3])];
-/// Functions that give back an extent of each kind.
+/// Functions that free an extent of each kind.
 const GIVE_BACK: [fn(&mut Heap, Extent); KINDS] = [
     Heap::give_back_local,
     Heap::give_back_symmetric,
@@ -48,7 +48,7 @@ proptest! {
         const GRAINS: usize = 64;
         let mut heap = Heap::new(GRAINS * GRAIN);
         let (mut owner, mut used) = ([false; GRAINS], [false; GRAINS]);
-        // The kinds, of those that share bytes, that had each grain.
+        // The kind, among those that share bytes, that has owned each grain.
         let mut had = [None; GRAINS];
         let mut taken = [(); KINDS].map(|()| Vec::<Extent>::new());
         for step in steps {

@@ -1,4 +1,5 @@
-//! Deregistration against operations in progress, exhaustively with loom; and region ids.
+//! Deregistration racing with operations in progress, checked exhaustively with loom; and region
+//! IDs.
 
 #![allow(unsafe_code)]
 
@@ -65,8 +66,8 @@ fn a_closed_gate_lets_nobody_in() {
     assert!(gate.is_quiescent() && gate.enter().is_none() && gate.is_quiescent());
 }
 
-/// Once quiescent, a count must stay so: a caller that looks twice before it takes the contents
-/// must get the same answer.
+/// Once quiescent, a count must stay so: a caller that checks twice before it takes the contents
+/// must receive the same answer.
 #[test]
 fn a_deserted_gate_stays_so_while_somebody_finds_it_closed() {
     let gate = UseCount::<AtomicU64>::default();
@@ -100,15 +101,15 @@ mod model {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Mutation {
         None,
-        /// The operation has no barrier between announcing and looking.
+        /// The operation has no barrier between announcing and checking.
         NoBarrier,
-        /// The operation looks before it announces.
+        /// The operation checks before it announces.
         LookFirst,
         /// The operation withdraws before it copies.
         WithdrawFirst,
         /// The operation withdraws without release.
         RelaxedWithdrawal,
-        /// The owner looks at the announcements before it moves the generation.
+        /// The owner checks the announcements before it changes the generation.
         OwnerLooksFirst,
     }
 

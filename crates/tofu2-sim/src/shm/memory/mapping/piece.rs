@@ -1,8 +1,8 @@
 //! Checked pieces of shared memory, through which the operations of ranks move all bytes.
 //!
 //! # Safety
-//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory for
-//! which the caller of [`Mapping::outside`] vouches; `base` is that mapping's, and `word` one of
+//! `start..start + len` lies in the heap of the mapping that the piece keeps, or is memory
+//! guaranteed by the caller of [`Mapping::outside`]; `base` is that mapping's, and `word` one of
 //! its protocol words. [`Piece::new`] is called only in this file, by functions that check this.
 //! [`Piece::part`] checks against the piece. Offsets that come from shared memory are checked
 //! there, so nothing a peer writes leads outside.
@@ -28,10 +28,10 @@ use rdma_fabric::{
 };
 use std::sync::Arc;
 
-/// A generation that no region has.
+/// A generation that does not occur.
 const NEVER: u64 = u64::MAX;
 
-/// The word that a piece looks at if it is not one 8-byte word: no piece has its value as
+/// The word that is checked if a piece is not one 8-byte word: no piece has its value as
 /// generation.
 static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 
@@ -40,13 +40,13 @@ static UNFIT: AtomicU64 = AtomicU64::new(NEVER - 1);
 ///
 /// All methods that move bytes return `None`, and move nothing, if the generation has moved, the
 /// segment's rank is lost ([`crate::shm::memory::regions::condemn`]), or the length or alignment is
-/// not the one asked for. Length and alignment are known when the piece is made, so an access to an
-/// 8-byte word costs one comparison.
+/// not the requested one. Length and alignment are known when the piece is created, so an access to
+/// an 8-byte word costs one comparison.
 ///
 /// `M` keeps the mapping alive: an owner, or a borrow for short-lived pieces.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece<M = Arc<Mapping>> {
-    /// `len` bytes of the heap of `mapping`, or those that [`Mapping::outside`] was given.
+    /// `len` bytes of the heap of `mapping`, or those passed to [`Mapping::outside`].
     start: NonNull<u8>,
     /// `word` if the piece is one aligned 8-byte word, else [`UNFIT`].
     word8: NonNull<AtomicU64>,
@@ -274,7 +274,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     }
 
     /// Fills blocks of `len` bytes, which extend over the whole piece, from those of another one,
-    /// which lie alike. `None` may be due to either. The caller rings afterwards.
+    /// which are laid out in the same way. `None` may be due to either. The caller rings
+    /// afterwards.
     pub(crate) fn copy_blocks_from<N: Clone + Deref<Target = Mapping>>(
         &self,
         from: &Piece<N>,

@@ -50,7 +50,7 @@ fn pieces_know_when_their_region_is_gone() {
 }
 
 /// Accesses to regions of a lost rank are refused, including those it registers afterwards, and the
-/// regions are not taken for deregistered ones.
+/// regions are not reported as deregistered.
 #[test]
 fn nothing_of_a_lost_rank_is_accessed() {
     let own = segment();
@@ -139,7 +139,7 @@ fn regions_of_a_pact_are_for_who_has_its_terms() {
         assert_eq!(resolve_with(wrong, 0).unwrap_err(), locked);
         assert_eq!(is_of_pact(&own, rank, key, wrong), Ok(false));
     }
-    // Only regions of pacts have terms, whatever bytes precede them.
+    // Only regions of pacts have terms, regardless of the bytes that precede them.
     for kind in [RegionKind::Heap, RegionKind::Locked, RegionKind::Staged] {
         let key = register(&own, 3, 128 + GRAIN, 64, kind);
         assert_eq!(is_of_pact(&own, rank, key, terms), Ok(false), "{kind:?}");
@@ -174,7 +174,7 @@ fn damaged_terms_open_nothing() {
     }
 }
 
-/// Only an aligned word of 8 bytes is accessed as one, whatever the table contains.
+/// Only an aligned word of 8 bytes is accessed as one, regardless of the table's contents.
 #[test]
 fn what_is_no_word_is_not_accessed_as_one() {
     let own = segment();

@@ -23,9 +23,9 @@ pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 pub(crate) struct Symmetric {
     /// Extents of the table entries in use, and whether their bytes are kept apart.
     pub(super) live: BTreeMap<usize, (Extent, bool)>,
-    /// Entries that may not be used again.
+    /// Entries that must not be reused.
     pub(super) worn_out: Vec<usize>,
-    /// Entries in use whose part this rank has dropped and no operation is inside any more.
+    /// Entries in use whose part this rank has dropped and no operation is inside any longer.
     pub(super) dropped: [u64; WORDS],
     /// Entries in use whose part this rank has dropped, before they move to `dropped`.
     pub(super) retired: Retired<usize>,
@@ -94,7 +94,7 @@ impl Symmetric {
         self.retired.retire(RegionId::new(me, key), index);
     }
 
-    /// Marks as dropped the entries that no operation is inside any more.
+    /// Marks as dropped the entries that no operation is inside any longer.
     pub(super) fn settle(&mut self, job: &Job) {
         let dropped = &mut self.dropped;
         self.retired.reclaim(job, |index| dropped[index / 64] |= 1 << (index % 64));

@@ -9,11 +9,11 @@
 //! consumer waits until the state at its *head* is READY in that position's lap, or VOID if the
 //! entry was given up; because the state contains the lap, slots are never cleared. The consumer
 //! copies the entry and then advances the head by compare-and-swap: if several threads of the rank
-//! take entries, this decides which thread gets each one, and the others drop their copies.
+//! take entries, this determines which thread receives each one, and the others drop their copies.
 //!
 //! This keeps the cost of an entry low. The tail's line stays with the producers and the head's
 //! line with the consumer: producers read the head only when the ring looks full (*seen* is the
-//! head as a producer last read it). The slot's line is transferred once, and is prefetched before
+//! head as last read by a producer). The slot's line is transferred once, and is prefetched before
 //! the compare-and-swap and before the bytes that the entry announces. Each side executes one
 //! locked instruction.
 //!
@@ -21,12 +21,12 @@
 //! A producer that dies with a claim does not block the ring forever: the claim of a rank that has
 //! *ended*, none of whose code runs any more, is skipped. (A rank that is merely lost, or has left,
 //! may have a thread that still writes into the slot, and will hand it over. Threads of a living
-//! process always do.) The tail names the rank that claimed a position until the next position is
-//! taken. The producer that takes the next one first writes that name into the earlier position's
-//! *claim* word, unless it is its own rank: so a position without a name was taken by the rank that
-//! took the next one. The lap distinguishes names from those of other laps. Laps wrap, so every
-//! name is written in each 2²⁰-th lap; otherwise an old name could be mistaken for a new one. The
-//! consumer looks at the tail and the names only if some rank has ended.
+//! process always do.) The tail contains the rank that claimed a position until the next position
+//! is taken. The producer that takes the next one first writes that name into the earlier
+//! position's *claim* word, unless it is its own rank: so a position without a name was taken by
+//! the rank that took the next one. The lap distinguishes names from those of other laps. Laps
+//! wrap, so every name is written in each 2²⁰-th lap; otherwise an old name could be mistaken for a
+//! new one. The consumer reads the tail and the names only if some rank has ended.
 //!
 //! Positions wrap at 2³⁹, or where laps would not fit into 32 bits.
 
@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publish, take, withdraw};
 
-/// A ring's words and its type of entry.
+/// A ring's words and its entry type.
 pub(crate) trait Ring {
     type Word: Word;
     type Entry;
@@ -47,7 +47,7 @@ pub(crate) trait Ring {
     fn head(&self) -> &Self::Word;
     /// Returns the word with the next position to be taken and the rank that took the last one.
     fn tail(&self) -> &Self::Word;
-    /// Returns the word with the head as a producer last read it.
+    /// Returns the word with the head as last read by a producer.
     fn seen(&self) -> &Self::Word;
     /// Returns the word with the rank that claimed slot `index`, written once another rank has
     /// claimed the next.
@@ -62,7 +62,7 @@ pub(crate) trait Ring {
     fn expect(&self, _index: usize) {}
 }
 
-/// Lets a caller that has an `Arc` pass it as it is, without keeping a borrow beside it.
+/// Lets a caller that has an `Arc` pass it directly, without an additional borrow.
 impl<R: Ring> Ring for Arc<R> {
     type Word = R::Word;
     type Entry = R::Entry;
@@ -121,7 +121,7 @@ pub(crate) struct DamagedRing;
 // ----- positions, and the words that pack them: the tail, and the states and claims of slots -----
 // A position is below [`positions`] wherever a function takes one.
 
-/// Bits of the tail that name a rank, plus one.
+/// Bits of the tail that contain a rank, plus one.
 pub(crate) const RANK_BITS: u32 = 25;
 
 /// In the last of every `NAMING` laps, all names are written. Laps wrap at 2²³ or later.
@@ -129,7 +129,7 @@ pub(crate) const NAMING: u64 = 1 << 20;
 
 /// Bits of the stage in a state or claim word.
 pub(crate) const STAGE_BITS: u32 = 2;
-/// The stage of a slot never used, so only in lap 0.
+/// The stage of a slot that has never been used, possible only in lap 0.
 const FREE: u64 = 0;
 /// The only stage in a claim word.
 pub(crate) const CLAIMED: u64 = 1;
@@ -188,7 +188,7 @@ pub(crate) fn pack<R: Ring>(ring: &R, position: u64, rank: u32, stage: u64) -> u
     lap(ring, position) << 32 | u64::from(rank) << STAGE_BITS | stage
 }
 
-/// The information of a state or claim word about a position that the slot serves.
+/// The information in a state or claim word about a position of the slot.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said {
     /// The word is about an earlier lap, or the slot was never used.

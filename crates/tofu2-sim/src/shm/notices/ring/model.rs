@@ -1,12 +1,12 @@
 //! Model of the ring under loom: every interleaving, within a bound on preemptions, of a few
 //! producers and a consumer over two slots, so that each test laps the ring. This file contains the
-//! tests of all rings, whatever their entries; [`bare`] runs them, and more, with entries of three
-//! words, and the receive queue's model runs them with its records. Loom explores the values that
-//! relaxed loads may see, but it never lets a load see a value stored later. So it cannot detect
-//! the absence of the acquire in `claim`, which prevents a payload from being overwritten before it
-//! was read.
+//! tests of all rings, regardless of their entries; [`bare`] runs them, and more, with entries of
+//! three words, and the receive queue's model runs them with its records. Loom explores the values
+//! that relaxed loads may see, but it never lets a load see a value stored later. So it cannot
+//! detect the absence of the acquire in `claim`, which prevents a payload from being overwritten
+//! before it was read.
 
-/// The tests of a ring, with the least number of executions for one producer and for two takers.
+/// The tests of a ring, with the minimum number of executions for one producer and for two takers.
 macro_rules! ring_tests {
     ($ring:ty, $laps:literal, $takers:literal) => {
         use crate::shm::{
@@ -98,7 +98,7 @@ impl Word for Cell {
     }
 }
 
-/// A ring of two slots through which numbers pass, with their senders.
+/// A ring of two slots for numbers, with their senders.
 pub(crate) trait Tiny: Send + Sync + Sized + 'static {
     /// The maximum number of branches of an execution.
     const BRANCHES: usize;
@@ -113,7 +113,7 @@ pub(crate) trait Tiny: Send + Sync + Sized + 'static {
     fn has_room(&self) -> bool;
 }
 
-/// Explores a test and returns the number of executions. Loom explores its main thread badly, so
+/// Explores a test and returns the number of executions. Loom explores its main thread poorly, so
 /// that thread only starts the consumer and waits for it.
 fn explore<T: Tiny>(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
     testing::explore(2, T::BRANCHES, move || thread::spawn(test).join().unwrap())
@@ -145,8 +145,8 @@ pub(crate) fn one_after_the_other<T: Tiny>(mutation: Mutation) -> usize {
     })
 }
 
-/// Two threads of the consumer's rank take two notices: no notice is taken twice, and they come in
-/// order.
+/// Two threads of the consumer's rank take two notices: no notice is taken twice, and they arrive
+/// in order.
 pub(crate) fn two_takers<T: Tiny>(mutation: Mutation) -> usize {
     explore::<T>(move || {
         let ring = Shared::new(T::new(mutation));

@@ -1,5 +1,5 @@
-//! The protocol of a ring. A producer claims a slot, then fills it and hands it over, or gives it
-//! up. A consumer copies the oldest entry and takes it.
+//! The protocol of a ring. A producer claims a slot, then fills it and hands it over, or withdraws
+//! it. A consumer copies the oldest entry and takes it.
 
 use super::{
     CLAIMED, Claim, DamagedRing, READY, Ring, STAGE_BITS, Said, VOID, Word, after, before, distance, index, needs_name,
@@ -8,7 +8,7 @@ use super::{
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use rdma_fabric::Rank;
 
-/// Claims a slot of `ring` for `me` if a look and a compare-and-swap suffice: there is room, no
+/// Claims a slot of `ring` for `me` if a load and a compare-and-swap suffice: there is room, no
 /// other producer interferes, and `me` took the position before. If this returns `None`, [`claim`]
 /// gives the full answer.
 #[inline(always)]
@@ -31,8 +31,8 @@ pub(crate) fn claim_next<R: Ring>(ring: &R, me: Rank) -> Option<Claim> {
 /// Claims a slot of `ring` for `me`; `None` if it is full.
 ///
 /// # Errors
-/// [`DamagedRing`] if the tail holds no position, or the distance between head and tail exceeds the
-/// ring's depth.
+/// [`DamagedRing`] if the tail does not contain a valid position, or the distance between head and
+/// tail exceeds the ring's depth.
 #[inline(never)]
 pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, DamagedRing> {
     let rank = me.number();
@@ -54,8 +54,8 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         {
             keep_name(ring, before(ring, position), last);
         }
-        // Release: pairs with the acquire in `claimant`, so that the name of the rank that took the
-        // position before is visible.
+        // Release: pairs with the acquire in `claimant`, so that the record of the rank that took
+        // the previous position is visible.
         match ring.tail().replace(tail, pack_tail(after(ring, position), rank), AcqRel, Acquire) {
             Ok(()) => return Ok(Some(Claim { position, rank })),
             Err(now) => tail = now,
@@ -87,7 +87,7 @@ pub(crate) fn keep_name<R: Ring>(ring: &R, position: u64, rank: u32) {
     let mut now = word.load(Relaxed);
     while read(ring, now, position) == Said::Nothing {
         // This fails if another rank was faster: with the same name, or with an old one if it slept
-        // meanwhile.
+        // in the meantime.
         match word.replace(now, pack(ring, position, rank, CLAIMED), Relaxed, Relaxed) {
             Ok(()) => break,
             Err(other) => now = other,

@@ -43,7 +43,7 @@ proptest! {
         lap in prop::sample::select(vec![0u64, 1, POSITIONS / CAPACITY - 1]),
     ) {
         let ring = segment();
-        // Start in some lap, up to where positions wrap.
+        // Start in an arbitrary lap, up to the point where positions wrap around.
         if lap > 0 {
             for index in 0..CAPACITY {
                 state(&ring, index).store(pack(&*ring, (lap - 1) * CAPACITY + index, 3, READY), Relaxed);
@@ -118,7 +118,7 @@ fn a_claim_of_an_ended_rank_is_skipped() {
         assert!(send(&ring, behind, 11));
         assert_eq!(consume(None), None);
         assert_eq!(consume(Some(dead)).map(|notice| notice.data), Some(11));
-        // The last claim of all, with none after it.
+        // The last claim; no other follows it.
         dies(&ring);
         assert_eq!(consume(Some(dead)), None);
         assert!(send(&ring, 1, 12));

@@ -19,7 +19,7 @@ use std::sync::{
 
 type Post = Vec<(Rank, Vec<u8>)>;
 
-/// Nodes of one rank each, and the updates in flight.
+/// Nodes of one rank each, and the updates in flight between them.
 struct Nodes {
     parts: Arc<OnceLock<Vec<Part>>>,
     post: Arc<Mutex<Post>>,
@@ -211,7 +211,7 @@ fn wrong_names_are_told() {
         fabrics[0].poll_gate(gate, Deps::All)
     };
     let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
-    // It is not set, and later leads to another gate.
+    // The gate is not set, and is later connected to another gate.
     let elsewhere = Err(GateError::PointsElsewhere { gate: to, by: gate }.into());
     assert_eq!(ends(to), elsewhere);
     let own = gates[1].start();
@@ -225,7 +225,7 @@ fn wrong_names_are_told() {
     assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
     let freed = fabrics[1].alloc_gates(1).unwrap().start();
     assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
-    // One that led here, and leads to another gate now.
+    // A gate that was connected to this one, and is now connected to another.
     let fabric = &fabrics[1];
     fabric.set_gates(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
     assert_eq!(ends(own), Ok(Progress::Completed(None)));

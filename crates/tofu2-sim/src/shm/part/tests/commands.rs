@@ -31,7 +31,7 @@ impl Between {
         self.sent.lock().unwrap()
     }
 
-    /// Carries out the next command. Returns whether there was one.
+    /// Transports the next command. Returns whether there was one.
     fn carry_one(&self) -> bool {
         let Some((command, cargo)) = self.sent().pop_front() else { return false };
         let again = FarCommand::from_bytes(command.from().rank(), &command.to_bytes()).unwrap().0;

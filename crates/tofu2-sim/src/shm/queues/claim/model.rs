@@ -17,17 +17,17 @@ use std::sync::{
 #[derive(Clone, Copy, PartialEq)]
 enum Mutation {
     None,
-    /// The claim is given back without a look at AGAIN.
+    /// The claim is released without a check of AGAIN.
     NoSecondLook,
     /// Advances set a flag instead of adding to a count.
     Boolean,
     /// An advance does not release.
     RelaxedAdvance,
-    /// The poster has no barrier between its command and its look at the credit.
+    /// The poster has no barrier between its command and its check of the credit.
     NoPosterBarrier,
     /// The advance precedes the data.
     AdvanceFirst,
-    /// A rank that finds the claim taken executes all the same.
+    /// A rank that finds the claim taken executes anyway.
     NoClaim,
 }
 
@@ -194,8 +194,8 @@ fn an_arrival_beside_an_executor_is_seen_whole() {
     assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
 }
 
-/// A posting and an arrival at the same time: one of the two executes it. `post` returns whether
-/// the poster takes a turn.
+/// A post and an arrival at the same time: one of the two executes the command. `post` returns
+/// whether the poster takes a turn.
 fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
         let queue = Queue::new(mutation);
@@ -277,7 +277,7 @@ fn the_claim_of_the_dead_is_taken_over_once() {
             theirs.turn(2, |_| false, 8);
         });
         let died = dying.join().unwrap();
-        // The join orders everything, as a reaped process does.
+        // The join orders everything before it, as reaping a process does.
         ended.store(true, SeqCst);
         queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
         arrival.join().unwrap();
@@ -292,7 +292,7 @@ fn the_claim_of_the_dead_is_taken_over_once() {
 testing::found! {
     the_executor_must_look_again: "a release was lost", two_arrivals(Mutation::NoSecondLook);
     advances_must_be_counted: "a release was lost", two_arrivals(Mutation::Boolean);
-    // The claim's exchanges release too, so only a rank that is executing at the moment can miss
+    // The claim's exchanges also release, so only a rank that is executing at the moment can miss
     // the data.
     an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutation::RelaxedAdvance);
     the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutation::AdvanceFirst);

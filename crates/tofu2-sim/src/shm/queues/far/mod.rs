@@ -1,13 +1,13 @@
 //! Commands for queues of other nodes, in a job that runs on several nodes.
 //!
-//! The rank that owns the queue executes them, whichever rank has released them: it passes each,
-//! together with its bytes if they are few, to the layer that connects the nodes, and continues
-//! with the next ([`send`]). The target's rank executes the command in its own memory when it
-//! arrives, as if it came from its own node, and so releases commands of its own queues ([`obey`]).
-//! Its reply creates the notices at the poster ([`reply`]).
+//! The rank that owns the queue executes them, no matter which rank has released them: it passes
+//! each, together with its bytes if they are few, to the layer that connects the nodes, and
+//! continues with the next ([`send`]). The target's rank executes the command in its own memory
+//! when it arrives, as if it came from its own node, and so releases commands of its own queues
+//! ([`obey`]). Its reply creates the notices at the poster ([`reply`]).
 //!
 //! Bytes that are too many for a message stay where they are. The target's rank, which knows their
-//! destination once it has looked at its tags, has them moved between both segments.
+//! destination once it has looked up its tags, has them moved between both segments.
 //!
 //! # Order
 //! Commands reach their target in the order in which they were executed. A command that keeps the
@@ -37,7 +37,7 @@ use rdma_fabric::{
 /// checked by the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FarCommand {
-    /// The queue that the command was posted to.
+    /// The queue to which the command was posted.
     from: QueueId,
     /// Its number among the commands of that queue that went to other nodes.
     number: u64,
@@ -82,7 +82,7 @@ impl FarCommand {
     /// Number of bytes of [`FarCommand::to_bytes`].
     pub const BYTES: usize = 8 * COMMAND;
 
-    /// Returns the queue that the command was posted to.
+    /// Returns the queue to which the command was posted.
     pub fn from(&self) -> QueueId {
         self.from
     }
@@ -153,15 +153,15 @@ impl FarReply {
         FarReply { status, value, bytes: Vec::new() }
     }
 
-    /// Returns the reply to a command that was not executed because its target's rank is lost, or
-    /// can't be reached any more.
+    /// Returns the reply to a command that was not executed because its target's rank is lost or
+    /// can no longer be reached.
     pub fn lost(command: &FarCommand) -> Self {
         let queue = command.posting.command.target().unwrap_or(command.from);
         FarReply::of(Err(QueueError::PeerLost(queue)), 0)
     }
 
-    /// Returns the reply to a command whose bytes were to be moved from or to a region of `rank`, its
-    /// poster's or its target's, that is not registered any more.
+    /// Returns the reply to a command whose bytes were to be moved from or to a region of `rank`,
+    /// its poster's or its target's, that is no longer registered.
     pub fn stale(command: &FarCommand, rank: Rank) -> Self {
         let (own, to, at) = match command.posting.command {
             Command::Put { to, from, at, .. } => (from, to, at),

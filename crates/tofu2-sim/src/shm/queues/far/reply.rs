@@ -15,8 +15,8 @@ impl<'a> Executor<'a> {
     pub(crate) fn replied(&self, id: QueueId, number: u64, reply: &FarReply) {
         let Some(far) = self.queues.far(id) else { return };
         let Some(command) = far.under_way(number) else { return };
-        // If the queue was closed meanwhile, its notices are not needed, but the first error is
-        // kept.
+        // If the queue was closed in the meantime, its notices are not needed, but the first error
+        // is kept.
         let queue = View::find(self.job, id).ok();
         let here = match &queue {
             Some(queue) if reply.status.is_ok() => self.land(queue, &command, reply),

@@ -29,7 +29,7 @@ impl<'a> Executor<'a> {
         };
         let is_get = matches!(posting.command, Command::Get { .. });
         let region = if let Cargo::Memory(region, _) = cargo { Some(region) } else { None };
-        // A command that is sent with its bytes does not need the memory here any more.
+        // A command that is sent with its bytes no longer needs the memory here.
         let awaited = posting.tcq_notice && (is_get || region.is_some());
         let number = far.begin(UnderWay { posting: *posting, awaited, region });
         let checked = queue.geometry.checked;

@@ -1,5 +1,5 @@
 //! The record that a queue's owner keeps of its commands sent to other nodes, and the regions of a
-//! rank that the network moves bytes of such commands from or to.
+//! rank from or to which the network moves bytes of such commands.
 
 use rdma_fabric::{
     RegionKey,
@@ -23,9 +23,9 @@ struct State {
     /// The commands whose entry in the shared TCQ represents a completion that comes with the
     /// reply, by position.
     entries: BTreeMap<u64, u64>,
-    /// Completions that have arrived and were not taken, by number.
+    /// Completions that have arrived and have not been taken, by number.
     completed: BTreeMap<u64, Result<(), QueueError>>,
-    /// The first error that was not reported otherwise.
+    /// The first error that was not reported in another way.
     error: Option<QueueError>,
 }
 
@@ -106,7 +106,7 @@ impl FarCommands {
     }
 }
 
-/// Regions of a rank that the network is moving bytes of commands from or to.
+/// Regions of a rank from or to which the network is moving bytes of commands.
 #[derive(Debug, Default)]
 pub(crate) struct Moving(Mutex<BTreeMap<u64, usize>>);
 

@@ -21,7 +21,7 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueError, QueueId, Stadd, Width},
 };
 
-/// The source of a put, as the command gives it.
+/// The source of a put, as the command specifies it.
 pub(crate) enum Source<'s> {
     /// In memory that is registered on the command's own queue.
     Memory(&'s View<'s>, Stadd),
@@ -99,7 +99,7 @@ impl<'a> Executor<'a> {
         Ok((notices, status))
     }
 
-    /// Makes the advance of a put that has arrived, if it requests one.
+    /// Executes the advance of a put that has arrived, if it requests one.
     ///
     /// # Errors
     /// [`QueueError::CreditIgnored`].
@@ -129,7 +129,7 @@ impl<'a> Executor<'a> {
     pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
-        // The read pointer is read after the advance, so that it is never too far behind.
+        // The read pointer is read after the advance, so that the value is never too old.
         let overrun = target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth);
         if overrun {
             target.stop(Stop::CreditOverrun);
@@ -205,7 +205,7 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Returns the own address of a command that has one.
+/// Returns the local address of a command that has one.
 fn own_address(command: &Command) -> Stadd {
     match *command {
         Command::Put { from, .. } => from,

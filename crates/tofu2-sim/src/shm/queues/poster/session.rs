@@ -124,8 +124,8 @@ impl Poster {
         }
     }
 
-    /// Returns the number of commands that were never started. To be called when no rank executes
-    /// any more.
+    /// Returns the number of commands that were never started. To be called once no rank executes
+    /// commands any longer.
     pub(crate) fn remaining(&self, queue: &View<'_>) -> u64 {
         if !queue.is_session() {
             return self.delayed.iter().map(|posting| u64::from(posting.command.commands())).sum();

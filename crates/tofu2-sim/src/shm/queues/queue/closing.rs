@@ -6,8 +6,8 @@ use core::{sync::atomic::Ordering::SeqCst, time::Duration};
 use rdma_fabric::control_queue::QueueError;
 use std::{sync::Arc, time::Instant};
 
-/// The number of checks whether a rank is still executing before the queue is closed anyway, with
-/// its words never used again. A command takes less time, unless its process is stopped or the
+/// The number of checks whether a rank is still executing before the queue is closed anyway; its
+/// words are then never reused. A command takes less time, unless its process is stopped or the
 /// claim is damaged.
 const CLOSING: u32 = 1 << 14;
 /// The longest time that a queue that is being closed waits for replies. They arrive within a round
@@ -15,8 +15,8 @@ const CLOSING: u32 = 1 << 14;
 const REPLIES: Duration = Duration::from_secs(30);
 
 impl Queue {
-    /// Closes the queue. Returns the number of commands that were never started, and the error that
-    /// was not reported.
+    /// Closes the queue. Returns the number of commands that were never started, and an unreported
+    /// error, if any.
     pub(crate) fn shut(&mut self) -> (u64, Option<QueueError>) {
         let Ok(queue) = self.view() else { return (0, None) };
         let (segment, me) = (self.endpoint.segment(), self.endpoint.me());

@@ -8,7 +8,7 @@ use rdma_fabric::{
 };
 
 impl Queue {
-    /// Makes all checks that do not look at memory.
+    /// Makes all checks that do not access memory.
     #[inline]
     fn examine(&self, posting: &Posting) -> Result<(), QueueError> {
         let Posting { command, sps, .. } = posting;

@@ -87,7 +87,7 @@ impl RankSetup {
     }
 }
 
-/// The status that the owner must get for its first command.
+/// The status that the owner must receive for its first command.
 pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     match label {
         DeathPoint::Past | DeathPoint::Noticed | DeathPoint::Advanced => {
@@ -97,7 +97,7 @@ pub(crate) fn expected(label: DeathPoint) -> Result<(), QueueError> {
     }
 }
 
-/// The number of notices that the target gets of the first command.
+/// The number of notices of the first command that the target receives.
 pub(crate) fn told(label: DeathPoint) -> usize {
     usize::from(label != DeathPoint::Past)
 }
@@ -155,7 +155,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             let edata: Vec<_> = own.iter().map(|notice| notice.edata).collect();
             let told = if expected[0].1.is_ok() { vec![1, 2] } else { vec![2] };
             assert_eq!(edata, if local { told } else { vec![] }, "{label:?}");
-            // Waits that depend on the dead rank end.
+            // Waits that depend on the dead rank must end.
             let wait = block_on(owner.queue.next_notice(Deps::One(DIES)));
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
         }
@@ -175,7 +175,7 @@ fn commands_for_a_lost_rank_say_so() {
     assert_eq!(notices.iter().map(|notice| notice.status).collect::<Vec<_>>(), [Err(lost), Err(lost)]);
     let done: Vec<_> = core::iter::from_fn(|| owner.queue.poll_tcq().unwrap()).map(|done| done.status).collect();
     assert_eq!(done, [Ok(()), Ok(())]);
-    // A lost rank's own queue executes nothing any more.
+    // The queue of a lost rank no longer executes anything.
     let blocks = Blocks { count: 2, stride: 8 };
     let put = Command::Put { to: name(TARGET), from: MEMORY, at: MEMORY, len: 8, blocks };
     dies.queue.try_post(Posting::new(put).local(9)).unwrap();

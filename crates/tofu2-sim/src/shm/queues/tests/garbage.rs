@@ -135,7 +135,7 @@ fn every_call_beside_a_vandal_ends_well_or_with_an_error() {
         let mut workers: Vec<_> = (0..RANKS).map(|rank| Worker::new(testing::fabric(&job, rank))).collect();
         let mut names = Vec::new();
         for step in 0..steps {
-            // At first the ranks get a chance to open queues.
+            // First, the ranks are given a chance to open queues.
             if step > 100 && chance.below(6) == 0 && !names.is_empty() {
                 vandalise(&job, &names, &mut chance);
             }

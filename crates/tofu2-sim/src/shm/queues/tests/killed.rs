@@ -96,7 +96,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
             }
             let wait = part.queue.next_completion(Deps::All).await;
             assert_eq!(wait, Err(FabricError::PeerLost { rank: DIES }));
-            // The target looks only after all this, because it must not help.
+            // The target checks only after all this, because it must not execute commands itself.
             let to = super::deaths::name(TARGET);
             let over = Command::PutInline { to, bytes: Inline::word(1), at: MEMORY + 1024 };
             let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();

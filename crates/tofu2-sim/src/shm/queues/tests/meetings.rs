@@ -1,5 +1,5 @@
-//! Operations that run concurrently with others: an advance and a command that has started, closing
-//! and a long copy, a post and the last start.
+//! Operations that run concurrently: an advance and a command that has started, closing and a long
+//! copy, a post and the last start.
 
 use super::*;
 use crate::shm::queues::view::View;
@@ -23,7 +23,7 @@ fn nothing(to: QueueId, at: Stadd) -> Command {
     Command::PutInline { to, bytes: Inline::new(&[]).unwrap(), at }
 }
 
-/// A command that has started takes no room in the ring, so an advance that it makes, or that
+/// A command that has started no longer occupies the ring, so an advance that it makes, or that
 /// answers it, is not a whole ring ahead.
 #[test]
 fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
@@ -40,8 +40,8 @@ fn an_advance_by_a_command_that_has_begun_is_no_overrun() {
     }
 }
 
-/// The words of a queue that was closed during a long copy to it are not written once their memory
-/// is reused.
+/// If a queue is closed during a long copy to it, its words are not written once their memory is
+/// reused.
 #[test]
 #[cfg_attr(miri, ignore = "fills a heap")]
 fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
@@ -69,7 +69,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
         has_reached.recv_timeout(Duration::from_secs(60)).unwrap();
         queue.close().unwrap();
         std::thread::sleep(Duration::from_millis(30));
-        // All memory that was given back is now part of a region.
+        // All memory that was released is now part of a region.
         let later: Vec<Region> = core::iter::from_fn(|| target.alloc(4096).ok()).collect();
         go_on.send(()).unwrap();
         later
@@ -84,7 +84,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
     drop(region);
 }
 
-/// A full ring that empties while a post looks at it is not a deadlock.
+/// A full ring that empties while a post checks it is not a deadlock.
 #[test]
 fn a_ring_that_empties_meanwhile_is_not_stuck() {
     const ROUNDS: u32 = if cfg!(miri) { 50 } else { 50_000 };

@@ -1,5 +1,5 @@
-//! Tests that need internal access: deaths at a label, garbage in shared memory, the owners of
-//! control queues.
+//! Tests that need internal access: deaths at a given point, garbage in shared memory, the owners
+//! of control queues.
 
 #![cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 

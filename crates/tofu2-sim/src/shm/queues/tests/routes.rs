@@ -1,5 +1,5 @@
-//! The next short put notices changes behind a remembered route, both on a queue that executes its
-//! commands at once and on a session queue, where the executor remembers the route.
+//! The next short put notices changes behind a cached route, both on a queue that executes its
+//! commands immediately and on a session queue, where the executor caches the route.
 
 use super::*;
 use rdma_fabric::{ControlQueue as Queue, Fabric};
@@ -50,7 +50,7 @@ impl Side {
         self.post(Command::PutInline { to: *to, bytes: Inline::word(value), at: AT }.into())
     }
 
-    /// Returns whether the route to the memory is remembered and nothing has changed.
+    /// Returns whether the route to the memory is cached and nothing has changed.
     fn knows(&self, to: QueueId) -> bool {
         let job = inner(&self.fabric).job();
         match self.queue.spec().mode {
@@ -103,7 +103,7 @@ fn a_tag_given_back_or_given_anew() {
         target.queue.register_fixed(&target.region, TAG).unwrap();
         assert_eq!([4, 5].map(|value| poster.put(&to, value)), [Ok(()); 2]);
         assert!(poster.knows(to));
-        // To the poster both changes happen at once: the tag's word has its old value.
+        // The poster sees both changes at the same time: the tag's word has its old value again.
         target.queue.deregister(AT).unwrap();
         let other = target.fabric.alloc(64).unwrap();
         target.queue.register_fixed(&other, TAG).unwrap();
@@ -129,7 +129,7 @@ fn a_region_that_is_gone() {
     for (_job, poster, target, to) in MODES.map(sides) {
         drop(target.region);
         assert_eq!([3, 3].map(|value| poster.put(&to, value)), [Err(QueueError::Stale { queue: to, stadd: AT }); 2]);
-        // Its entry in the table is reused, perhaps its memory too.
+        // Its entry in the table is reused, and perhaps its memory as well.
         let other = target.fabric.alloc(4096).unwrap();
         assert_eq!(poster.put(&to, 4), Err(QueueError::Stale { queue: to, stadd: AT }));
         drop(other);

@@ -41,12 +41,12 @@ impl<'a> View<'a> {
         &self.words[at..at + SLOT]
     }
 
-    /// Puts the command at `position` into `phase`. For the holder of the claim.
+    /// Moves the command at `position` to `phase`. Only for the holder of the claim.
     #[inline]
     pub(crate) fn enter(&self, position: u64, phase: claim::Phase) {
         self.words[STAGE].store(claim::pack(position, phase), Release);
         // When a process is killed, its effects are a prefix of its program order; so only the
-        // compiler must keep the order.
+        // compiler must be kept from reordering.
         compiler_fence(SeqCst);
     }
 
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
         self.words[TCQ_TAIL].load(Acquire)
     }
 
-    /// Adds an entry to the TCQ. For the holder of the claim; the poster has left room.
+    /// Adds an entry to the TCQ. Only for the holder of the claim; the poster has left room.
     #[inline]
     pub(crate) fn complete(&self, entry: TcqEntry) {
         let number = self.words[TCQ_TAIL].load(Relaxed);

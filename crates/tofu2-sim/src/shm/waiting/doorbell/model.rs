@@ -27,7 +27,7 @@ enum Mutation {
     LateWatch,
 }
 
-/// Offset of the memory waited on, as the watch gives it.
+/// Offset of the memory waited on, as stored in the watch.
 const WATCHED: u64 = 64;
 
 struct Model {
@@ -203,7 +203,7 @@ loses_a_wake_up!(
 );
 
 /// One round of a waiter that may leave out W3, and that would sleep forever if the final word
-/// equals the one that it remembers.
+/// equalled the one that it remembers.
 fn one_round(second_look: bool) {
     loom::model(move || {
         let bell = Arc::new(Model::new(Mutation::None, 0));

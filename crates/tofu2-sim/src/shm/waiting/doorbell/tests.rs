@@ -3,7 +3,7 @@
 use super::*;
 use std::{sync::Arc, time::Instant};
 
-/// Far longer than anything here takes on a busy machine.
+/// Far longer than any step here takes on a busy machine.
 const HANG: Duration = Duration::from_secs(10);
 
 #[test]
@@ -77,7 +77,7 @@ fn who_dies_while_ringing_leaves_nobody_asleep() {
     while bell.look() & PARKED == 0 {
         std::thread::yield_now();
     }
-    // The waiter is asleep by then, or about to find the word changed.
+    // By then, the waiter is asleep or about to find the word changed.
     std::thread::sleep(Duration::from_millis(20));
     assert!(bell.count_ring(bell.look()));
     rouse(bell);

@@ -15,7 +15,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Ten times longer than anything here takes.
 const GUARD: Duration = Duration::from_secs(10);
 
-/// A task that sends its name when it is woken.
+/// A task that sends its number when it is woken.
 struct Task(u32, Sender<u32>);
 
 impl Wake for Task {
@@ -24,7 +24,7 @@ impl Wake for Task {
     }
 }
 
-/// A rank, and the names of its tasks that were woken.
+/// A rank, and the numbers of its tasks that were woken.
 struct Rank {
     segment: Arc<Mapping>,
     wakers: Wakers,
@@ -173,7 +173,7 @@ fn an_impatient_waiter(patience: Duration, arm: impl Fn(&Rank, Instant)) {
     let deadline = Instant::now() + Duration::from_millis(30);
     while Instant::now() < deadline {
         arm(&rank, deadline);
-        // The kick wakes both tasks. This one looks, and arms itself again.
+        // The kick wakes both tasks. This one checks, and re-arms itself.
         let woken = || {
             let left = deadline.saturating_duration_since(Instant::now());
             rank.woken.recv_timeout(left + patience).expect("overslept")
@@ -198,7 +198,7 @@ fn without_the_kick_it_is_missed() {
     });
 }
 
-/// As long as the bit is set, every write to the segment looks at the watch.
+/// As long as the bit is set, every write to the segment checks the watch.
 #[test]
 fn the_last_to_leave_clears_the_bit() {
     let rank = Rank::new();
@@ -213,8 +213,8 @@ fn the_last_to_leave_clears_the_bit() {
     assert_eq!(bit(), 0);
 }
 
-/// A waiter whose memory is written just before it registers its waker, and which looks again (W3)
-/// or does not.
+/// A waiter whose memory is written just before it registers its waker, and which either checks
+/// again (W3) or does not.
 fn written_before(looks_again: bool) {
     let (rank, memory) = (Rank::new(), AtomicU64::new(0));
     memory.store(1, Release);
@@ -238,8 +238,8 @@ fn without_a_second_look() {
     written_before(false);
 }
 
-/// Two tasks of one rank, each with a word of its own that the poster writes: no ring is lost
-/// between them.
+/// Two tasks of one rank, each with a separate word that the poster writes: no ring is lost between
+/// them.
 #[test]
 fn no_wake_up_is_lost() {
     const ROUNDS: u64 = if cfg!(miri) { 3 } else { 3000 };

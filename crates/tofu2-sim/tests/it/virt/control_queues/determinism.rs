@@ -9,8 +9,8 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::{Job, NetworkModel, QueueKind, Stats};
 
-/// A ring of session queues runs by itself. Meanwhile all ranks add to a word of rank 0, put with
-/// notice and get, by control queue and through the fabric.
+/// A ring of session queues runs by itself. In the meantime, all ranks add to a word of rank 0, put
+/// with notice and get, through control queues and through the fabric.
 pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let me = fabric.rank().number();
     let ranks = fabric.ranks() as u32;

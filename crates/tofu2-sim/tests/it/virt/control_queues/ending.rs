@@ -81,7 +81,8 @@ fn waits_end_when_those_they_depend_on_do() {
     }
 }
 
-/// Sends commands to ranks that are lost, gone or nonexistent, and checks the returned statuses.
+/// Sends commands to ranks that are lost, have left or do not exist, and checks the returned
+/// statuses.
 async fn to_nobody(fabric: Fabric) -> ProgramResult<()> {
     let (_own, queue) = opened(&fabric, 64, QueueSpec::new(QueueMode::Normal).on(0)).await?;
     match fabric.rank().number() {

@@ -1,5 +1,5 @@
-//! Control queues in virtual time: properties that `crates/fabric-conformance` does not check of
-//! every provider.
+//! Control queues in virtual time: properties that `crates/fabric-conformance` does not check for
+//! all providers.
 
 pub(crate) mod determinism;
 mod ending;

@@ -1,5 +1,5 @@
-//! Random postings and advances against a sequential model of the rules, and mutated rules that
-//! must be detected.
+//! Random posts and advances, compared with a sequential model of the rules; and mutated rules,
+//! which must be detected.
 
 use super::script::{AT, OWN, Seen, Step, nop, run, session, word};
 use crate::virt::start::fx100;
@@ -18,7 +18,7 @@ use tofu2_sim::virt::{Job, NetworkModel};
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Nop,
-    /// Posts a forward of word 0 to word `to`, which gives the queue itself `own` slots of credit.
+    /// Posts a put of word 0 to word `to` that gives the queue itself `own` slots of credit.
     Forward {
         to: u8,
         own: u8,
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// Returns the posting of this act on the queue.
+/// Returns the post of this act to the queue.
 fn step(act: Act) -> Step {
     let at = |word: u8| AT + 8 * u64::from(word);
     Step::Own(match act {
@@ -228,7 +228,7 @@ proptest! {
         prop_assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
     }
 
-    /// Small rings, which fill up and wrap. Queues give themselves no credit here, since its
+    /// Small rings, which fill up and wrap around. Queues give themselves no credit here, since its
     /// arrival time would matter.
     #[test]
     fn small_rings_fill_and_wrap_as_the_model_does(acts in acts(), depth in 2u32..5) {

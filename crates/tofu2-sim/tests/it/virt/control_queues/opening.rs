@@ -8,7 +8,7 @@ use rdma_fabric::{
 use std::time::Duration;
 use tofu2_sim::virt::Platform;
 
-/// Opens queues until there are no more, one rank after the other. Returns the ids as (engine,
+/// Opens queues until there are none left, one rank after another. Returns the ids as (engine,
 /// number, context), and the last error.
 async fn open_all(fabric: Fabric, spec: QueueSpec) -> ProgramResult<(Vec<(u8, u8, u8)>, FabricError)> {
     fabric.sleep(Duration::from_micros(fabric.rank().number().into())).await;

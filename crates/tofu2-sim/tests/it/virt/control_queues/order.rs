@@ -1,4 +1,4 @@
-//! The effect of strong order: a command does not pass atomics that are still in service.
+//! The effect of strong order: a command does not overtake atomics that are still being executed.
 
 use super::script::AT;
 use crate::virt::start::{NETWORKS, fx100, opened};
@@ -31,7 +31,7 @@ async fn behind_atomics(fabric: Fabric, strong: bool) -> ProgramResult<(u64, Vec
             }
         }
         1 => {
-            // By then the others' atomics have filled the unit.
+            // By then the others' atomics have filled the atomic unit.
             fabric.sleep(Duration::from_micros(2)).await;
             for _ in 0..4 {
                 queue.post(Posting::new(add(1, 250)).remote(1), Deps::All).await?;
@@ -61,8 +61,9 @@ fn strong_order_waits_for_atomics_in_service() {
                     job().run(&async |fabric| behind_atomics(fabric, true).await).unwrap().outs[0].clone();
                 assert_eq!(found, 5 + 1000, "{network:?}, jitter {jitter} ns, seed {seed}");
                 assert_eq!(kinds, [[MrqKind::RemoteAtomic; 4].as_slice(), &[MrqKind::RemotePut]].concat());
-                // Without strong order the flag overtakes, which shows that the test can fail.
-                // (With routers little overtakes, since atomics wait in the network.)
+                // Without strong order the flag overtakes the atomics, which shows that the test
+                // can fail. (With routers there is little overtaking, since atomics wait in the
+                // network.)
                 if jitter == 0 && network == NetworkModel::Latency {
                     let (found, _) =
                         job().run(&async |fabric| behind_atomics(fabric, false).await).unwrap().outs[0].clone();

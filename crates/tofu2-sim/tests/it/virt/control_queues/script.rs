@@ -1,4 +1,4 @@
-//! Scripts: postings one after the other on two queues, and the observable state after each.
+//! Scripts: posts one after another on two queues, and the observable state after each.
 
 use crate::virt::start::at;
 use rdma_fabric::{
@@ -19,7 +19,7 @@ pub(super) fn sender(ranks: u32) -> QueueId {
     QueueId::new(Rank::new(ranks - 1), 1, 0, 0)
 }
 
-/// A posting on one of the queues.
+/// A post to one of the queues.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Own(Posting),
@@ -41,8 +41,7 @@ pub(super) struct Seen {
     pub(super) pointers: Pointers,
     pub(super) own: Reports,
     pub(super) sent: Reports,
-    /// The reason why the posting was refused, if it was: the error, or `None` if the queue was
-    /// full.
+    /// The reason why the post was refused, if it was: the error, or `None` if the queue was full.
     pub(super) refused: Option<Option<FabricError>>,
     /// Words 0 to 63 of the first rank's memory.
     pub(super) words: Vec<u64>,

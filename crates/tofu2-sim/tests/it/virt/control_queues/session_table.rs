@@ -68,7 +68,8 @@ fn sps_width_is_four_bits_and_zero_advances_nothing() {
     assert_eq!(seen.refused, Some(Some(limit.into())));
 }
 
-/// A table of commands with an SPS, and the number of slots by which each advances the queue.
+/// A table of commands with an SPS, and the number of slots by which each of them advances the
+/// queue.
 #[test]
 fn only_puts_advance_and_each_of_their_blocks_once() {
     let at = AT + 512;
@@ -81,7 +82,7 @@ fn only_puts_advance_and_each_of_their_blocks_once() {
         (Command::Atomic { to: OWN, at, width: Width::Eight, amo: Amo::Add(1) }, 3, 0),
         (Command::Atomic { to: OWN, at, width: Width::Four, amo: Amo::CompareSwap { expected: 0, new: 1 } }, 3, 0),
         (Command::Nop, 3, 0),
-        // Of several packets, of no bytes, and of several blocks.
+        // Puts of several packets, of no bytes, and of several blocks.
         (Command::put(OWN, AT, AT + 4096, 1 << 20), 2, 2),
         (Command::put(OWN, AT, AT, 0), 4, 4),
         (Command::Put { to: OWN, from: AT, at: AT + 8192, len: 3000, blocks }, 2, 10),

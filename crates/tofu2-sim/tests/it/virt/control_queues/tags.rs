@@ -18,8 +18,8 @@ enum Gone {
     Queue,
 }
 
-/// Rank 0 sends puts, gets and atomics all the time. Meanwhile rank 1 takes its tag, region or
-/// queue away.
+/// Rank 0 sends puts, gets and atomics all the time. In the meantime, rank 1 removes its tag,
+/// region or queue.
 async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> {
     const ROUNDS: u32 = 200;
     let me = fabric.rank().number();
@@ -110,7 +110,7 @@ fn an_answer_to_deregistered_memory_fails() {
     fx100(2).run(&late_answer).unwrap();
 }
 
-/// Uses an address that one queue gave on another queue of the same rank.
+/// Uses an address from one queue on another queue of the same rank.
 async fn on_another_queue(fabric: Fabric) -> ProgramResult<Result<(), QueueError>> {
     let own = fabric.alloc(64)?;
     let (first, second) = (

@@ -124,10 +124,10 @@ async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramR
 fn engines_work_at_the_same_time_and_one_engine_in_turn() {
     let time = |engines| fx100(2).run(&async |fabric| streams(fabric, engines, 10, 100_000).await).unwrap().outs[1];
     let (one, four) = (time(1), time(4));
-    // A megabyte at 10 GB/s. Four at once take longer by the CPU's three further postings.
+    // A megabyte at 10 GB/s. Four at the same time take longer by the CPU's three additional posts.
     assert!((100_000_000..101_000_000).contains(&one), "{one}");
     assert!(four - one <= 450_000, "{one} and {four}");
-    // A link carries the four streams between two neighbours one after the other.
+    // A link carries the four streams between two neighbours one after another.
     let routed = fx100(2).torus(Torus::line(2)).network(NetworkModel::Router);
     let four = routed.run(&async |fabric| streams(fabric, 4, 10, 100_000).await).unwrap().outs[1];
     assert!(four > 3 * one, "{four}: more than the link's rate");
@@ -171,7 +171,7 @@ fn session_released_transfers_happen_during_compute() {
             assert!(*computed >= 1_000_000_000);
         }
         assert_eq!(run.stats.commands.visible, 2 * rounds + 1);
-        // While computing, tasks are polled only when that ends; the other polls are for opening,
+        // A task that computes is polled only when that ends; the other polls are for opening,
         // sleeping and leaving.
         assert!(run.stats.polls < 40, "{}", run.stats.polls);
     }
@@ -199,7 +199,7 @@ async fn chain(fabric: Fabric) -> ProgramResult<u64> {
     Ok(end)
 }
 
-/// Each further rank of the chain costs a put's latency without posting: no CPU takes part.
+/// Each further rank of the chain costs a put's latency without posting, since no CPU is involved.
 #[test]
 fn a_forward_costs_a_leg_without_the_cpu() {
     let time =

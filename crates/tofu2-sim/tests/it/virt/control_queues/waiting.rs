@@ -1,4 +1,4 @@
-//! Waiting for room: in line, alongside other waits, and given up.
+//! Waiting for room: in line, alongside other waits, and with waits that are abandoned.
 
 use super::script::AT;
 use crate::virt::start::fx100;
@@ -8,8 +8,8 @@ use rdma_fabric::{
 };
 use std::{cell::RefCell, time::Duration};
 
-/// Ten postings wait for room in a full session queue, and one of them gives up. Credit arrives
-/// slot by slot.
+/// Ten posts wait for room in a full session queue, and one of them gives up. Credit arrives slot
+/// by slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
     let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
@@ -37,7 +37,7 @@ async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     });
     let credit = async {
         fabric.sleep(Duration::from_micros(3)).await;
-        // No posting overtakes those that wait.
+        // No post overtakes those that wait.
         assert!(matches!(queue.try_post(nop(99)), Err(rdma_fabric::Refused::Full(()))));
         for _ in 0..13 {
             sender.post(Posting::new(Command::put(queue.id(), AT, AT, 0)).sps(1), Deps::All).await?;

@@ -43,9 +43,9 @@ pub(super) struct Entry {
 pub(super) enum Found {
     /// This participant waits there.
     Waits(Entry),
-    /// No entry has been written for it yet, or never will be.
+    /// No entry has been written for it yet, or none ever will be.
     Nothing,
-    /// A participant waits there one turn of the ring later: the position was taken off long ago.
+    /// A participant waits there one turn of the ring later: this position was taken off long ago.
     Later,
 }
 

@@ -60,8 +60,8 @@
 //! of the group, so the entry of `b + 1` is there. Otherwise the next writer was alone, its entry
 //! records that, and all participants after it write entries. So the search finds either the entry
 //! of `b + 1`, or an *alone* entry farther on, which shows that a reader is at `b + 1`; or both are
-//! still in transit. An entry of one turn later shows that a participant has taken `b + 1` off,
-//! which only readers do without a notification.
+//! still in transit. An entry that is one turn later shows that a participant has taken `b + 1`
+//! off, which only readers do without a notification.
 //!
 //! *Entries are overwritten* only by participants that wait a turn later, and the put of a waiting
 //! participant has arrived before another participant can admit it, since the latter has read the

@@ -55,7 +55,7 @@ impl Shift {
         self.seat.tell(successor, GRANT, message.bits()).await
     }
 
-    /// Waits for the successor's name, which may be in transit, and takes it.
+    /// Waits for the successor's identifier, which may be in transit, and takes it.
     async fn successor(&self) -> Result<Rank> {
         Ok(named(self.seat.told(&self.successor).await?))
     }
