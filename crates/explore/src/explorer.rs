@@ -12,7 +12,8 @@ use crate::{
     running::Task,
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
-    search::{self, Progress},
+    search,
+    space::Progress,
 };
 use rdma_fabric::{Caps, Fabric, Program, ProgramResult, Rank};
 use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc};

@@ -4,6 +4,7 @@
 //! functions, n states collide with a probability of about n² / 2^129: 10^-23 for a hundred million
 //! states.
 
+use crate::space::Key;
 use std::hash::Hasher;
 
 const LANES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93];
@@ -70,25 +71,8 @@ impl Hasher for Mix {
     }
 }
 
-/// The hasher for maps whose keys are already a [`Mix`].
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only 128-bit hashes are looked up");
-    }
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// A map of small keys.
 pub(crate) type SmallMap<K, V> = std::collections::HashMap<K, V, std::hash::BuildHasherDefault<Mix>>;
 /// A set of small keys.
 pub(crate) type SmallSet<K> = std::collections::HashSet<K, std::hash::BuildHasherDefault<Mix>>;
-pub(crate) type MixSet = std::collections::HashSet<u128, std::hash::BuildHasherDefault<Mixed>>;
-pub(crate) type MixMap<V> = std::collections::HashMap<u128, V, std::hash::BuildHasherDefault<Mixed>>;
+pub(crate) type MixMap<V> = std::collections::HashMap<u128, V, <u128 as Key>::Build>;

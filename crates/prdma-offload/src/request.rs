@@ -14,7 +14,7 @@ use rdma_fabric::join;
 /// A persistent exchange: made once, then started and waited for repeatedly (MPI-4, section 6.13).
 ///
 /// ```text
-/// made -> inactive --start--> active --wait, or test that says so--> inactive -> dropped
+/// created -> inactive --start--> active --wait, or successful test--> inactive -> dropped
 /// ```
 /// Iteration `k` of a member corresponds to iteration `k` of its neighbours; requests of one
 /// neighbourhood may be started in different orders on different members. A wait concerns only this
@@ -72,12 +72,12 @@ impl Request {
         self.made.aggregation
     }
 
-    /// Returns why the form has fewer queues than members requested: the first obstacle that kept
-    /// this member from having the queues it wanted. It is
-    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) where the fabric has no
-    /// control queues, [`PrdmaError::Limit`] where too few are free or an iteration needs a deeper
-    /// one than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`]
-    /// where only another member could not have its queues. `None` if options alone determined the
+    /// Returns why the form has fewer queues than members requested: the first obstacle that
+    /// prevented this member from obtaining the queues it requested. It is
+    /// [`FabricError::Unsupported`](rdma_fabric::FabricError::Unsupported) if the fabric has no
+    /// control queues, [`PrdmaError::Limit`] if too few are free or an iteration needs a deeper one
+    /// than the network allows, or another error of the fabric; [`PrdmaError::ElsewhereFailed`] if
+    /// only another member could not obtain its queues. `None` if options alone determined the
     /// form.
     pub fn obstacle(&self) -> Option<&PrdmaError> {
         self.made.obstacle.as_ref()
@@ -118,8 +118,8 @@ impl Request {
         }
         self.claims.begin().map_err(Box::new)?;
         self.iteration += 1;
-        // Holds until the start is complete: a start that is dropped here leaves commands behind
-        // that a later one would take for its own.
+        // Set until the start is complete: a start that is dropped here leaves commands behind that
+        // a later start would take for its own.
         self.state = State::HalfStarted;
         match self.begin().await {
             Ok(()) => {
@@ -156,8 +156,8 @@ impl Request {
     }
 
     /// Waits for the end of the iteration (`MPI_Wait`): all blocks to be received have arrived
-    /// (acquire), and sent blocks may be written again. Returns at once if the request is inactive.
-    /// May be dropped and called again.
+    /// (acquire), and sent blocks may be modified again. Returns immediately if the request is
+    /// inactive. May be dropped and called again.
     ///
     /// # Errors
     /// [`rdma_fabric::FabricError::PeerLost`] if a neighbour is lost,
@@ -188,7 +188,7 @@ impl Request {
         Ok(true)
     }
 
-    /// Returns the number of this iteration in words.
+    /// Returns the number that words receive in this iteration.
     fn number(&self) -> u64 {
         self.made.guarded.unwrap_or(0) + self.iteration
     }

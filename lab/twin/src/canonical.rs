@@ -173,9 +173,9 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         }
     }
     let used = &all[..WORDS + PER_RANK * ranks];
-    let mut bytes = [0u8; 8 * LENGTH];
-    for (into, word) in bytes.chunks_exact_mut(8).zip(used) {
-        into.copy_from_slice(&word.to_le_bytes());
+    let mut bytes = [[0u8; 8]; LENGTH];
+    for (into, word) in bytes.iter_mut().zip(used) {
+        *into = word.to_le_bytes();
     }
-    xxh3_128(&bytes[..8 * used.len()])
+    xxh3_128(bytes[..used.len()].as_flattened())
 }

@@ -1,47 +1,15 @@
-//! A depth-first search of all states of a model.
+//! A search of all states of a model.
 
 use crate::{
     canonical,
     model::{Model, Violation},
     op::{Done, Move},
     state::State,
-    step::Moves,
 };
-use std::{
-    collections::{HashSet, VecDeque},
-    fmt,
-    hash::{BuildHasherDefault, Hasher},
-    ops::ControlFlow,
-};
+use explore::space::{self, End, Halt, HaltOf, Key, OutcomeOf, System, Whole};
+use std::{convert::Infallible, fmt, ops::ControlFlow};
 
-/// Hashes a fingerprint by taking a part of it.
-#[derive(Clone, Copy, Debug, Default)]
-struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only fingerprints are looked up");
-    }
-    fn write_u128(&mut self, value: u128) {
-        self.0 = value as u64;
-    }
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-type Known = BuildHasherDefault<FingerprintHasher>;
-
-/// The progress of a search.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Progress {
-    /// The number of states seen.
-    pub states: u64,
-    /// The number of moves made from them.
-    pub transitions: u64,
-    /// The number of moves from the initial state to the current one.
-    pub depth: usize,
-}
+pub use explore::space::Progress;
 
 /// The outcome of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,13 +72,6 @@ impl fmt::Debug for Search<'_> {
     }
 }
 
-struct Frame {
-    state: State,
-    left: Moves,
-    /// The move that led to this state.
-    by: Option<Move>,
-}
-
 impl<'a> Search<'a> {
     /// Prepares a search of all states of `model`.
     pub fn new(model: &'a Model) -> Self {
@@ -154,18 +115,42 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Returns the state to which `by` leads from `state`.
-    fn next(&self, mut state: State, by: Move, mut note: impl FnMut(Done)) -> Result<State, Violation> {
-        let (done, went) = self.model.take(&mut state, by);
-        note(done);
-        went?;
-        if self.at_once {
-            self.model.settle(&mut state, note)?;
-        }
-        Ok(state)
+    /// Searches all states of the model, or until the first violation.
+    pub fn run(self) -> Report {
+        let Search { model, limit, at_once, whole, mut watch, mut look } = self;
+        let classes = canonical::classes(model);
+        let fingerprint = |state: &State| canonical::fingerprint(model, &classes, state);
+        let steps = Steps { model, at_once };
+        let search = space::Search::new().limit(limit).watch(&mut *watch);
+        let (found, together) = if whole {
+            Space::new(steps, Whole::of, &mut *look).searched(search)
+        } else {
+            Space::new(steps, fingerprint, &mut *look).searched(search)
+        };
+        let verdict = match found.end {
+            End::Exhausted => Verdict::Exhausted,
+            End::Limit | End::Asked => Verdict::Stopped,
+            End::Violated(wrong, moves) => {
+                let Ok(nearest) = space::shortest(&mut Space::new(steps, fingerprint, &mut |_| ()), space::NEAR);
+                let (wrong, moves) = nearest.unwrap_or((wrong, moves));
+                Verdict::Broken(wrong, steps.told(&moves))
+            }
+        };
+        let space::Progress { states, transitions, longest, ends, .. } = found.progress;
+        // One more state than the limit was met, but not visited.
+        Report { states: states.min(limit.max(1)), transitions, longest, ends, together, verdict }
     }
+}
 
-    fn first(&self, mut note: impl FnMut(Done)) -> Result<State, Violation> {
+/// The moves of a model, as a search makes them.
+#[derive(Clone, Copy)]
+struct Steps<'a> {
+    model: &'a Model,
+    at_once: bool,
+}
+
+impl Steps<'_> {
+    fn first(self, mut note: impl FnMut(Done)) -> Result<State, Violation> {
         let mut state = self.model.start();
         if self.at_once {
             self.model.settle(&mut state, &mut note)?;
@@ -173,130 +158,79 @@ impl<'a> Search<'a> {
         Ok(state)
     }
 
-    /// Searches all states of the model, or until the first violation.
-    pub fn run(mut self) -> Report {
-        let classes = (!self.whole).then(|| canonical::classes(self.model));
-        let mut fingerprints: HashSet<u128, Known> = HashSet::default();
-        let mut plain: HashSet<State> = HashSet::new();
-        let model = self.model;
-        let mut is_new = |state: &State| match &classes {
-            Some(classes) => fingerprints.insert(canonical::fingerprint(model, classes, state)),
-            None => plain.insert(*state),
-        };
-        let mut report =
-            Report { states: 0, transitions: 0, longest: 0, ends: 0, together: false, verdict: Verdict::Exhausted };
-        let mut path: Vec<Frame> = Vec::new();
-        let mut broken = None;
-        match self.first(|_| ()) {
-            Ok(state) => {
-                is_new(&state);
-                self.found(state, None, &mut path, &mut report, &mut broken);
-            }
-            Err(wrong) => broken = Some((wrong, None)),
-        }
-        while broken.is_none() {
-            let Some(top) = path.last_mut() else { break };
-            let Some(by) = top.left.next() else {
-                path.pop();
-                continue;
-            };
-            let from = top.state;
-            report.transitions += 1;
-            if report.transitions.is_multiple_of(1 << 18) {
-                let progress = Progress { states: report.states, transitions: report.transitions, depth: path.len() };
-                if (self.watch)(&progress).is_break() {
-                    report.verdict = Verdict::Stopped;
-                    break;
-                }
-            }
-            match self.next(from, by, |_| ()) {
-                Ok(state) if is_new(&state) => {
-                    if report.states == self.limit {
-                        report.verdict = Verdict::Stopped;
-                        break;
-                    }
-                    self.found(state, Some(by), &mut path, &mut report, &mut broken);
-                }
-                Ok(_) => {}
-                Err(wrong) => broken = Some((wrong, Some(by))),
-            }
-        }
-        if let Some((wrong, last)) = broken {
-            let moves: Vec<Move> = path.iter().filter_map(|frame| frame.by).chain(last).collect();
-            report.verdict = Verdict::Broken(wrong, self.told(&self.shortest().unwrap_or(moves)));
-        }
-        report
-    }
-
-    fn found(
-        &mut self,
-        state: State,
-        by: Option<Move>,
-        path: &mut Vec<Frame>,
-        report: &mut Report,
-        broken: &mut Option<(Violation, Option<Move>)>,
-    ) {
-        report.states += 1;
-        (self.look)(&state);
-        report.together |= self.model.all_readers_inside(&state);
-        let left = self.model.moves(&state);
-        if left.is_none() {
-            match self.model.end(&state) {
-                Ok(()) => report.ends += 1,
-                Err(wrong) => *broken = Some((wrong, None)),
-            }
-        }
-        path.push(Frame { state, left, by });
-        report.longest = report.longest.max(path.len() - 1);
+    fn take(self, state: &mut State, by: Move, mut note: impl FnMut(Done)) -> Result<(), Violation> {
+        let (done, went) = self.model.take(state, by);
+        note(done);
+        went?;
+        if self.at_once { self.model.settle(state, note) } else { Ok(()) }
     }
 
     /// Returns a description of a path, one line per move.
-    fn told(&self, moves: &[Move]) -> Vec<String> {
+    fn told(self, moves: &[Move]) -> Vec<String> {
         let mut lines = Vec::new();
-        let Ok(mut state) = self.first(|done| lines.push(done.to_string())) else { return lines };
-        for by in moves {
-            match self.next(state, *by, |done| lines.push(done.to_string())) {
-                Ok(next) => state = next,
-                Err(_) => break,
-            }
+        let mut note = |done: Done| lines.push(done.to_string());
+        if let Ok(mut state) = self.first(&mut note) {
+            // The last move may be the violation.
+            let _ = moves.iter().try_for_each(|by| self.take(&mut state, *by, &mut note));
         }
         lines
     }
+}
 
-    /// Returns the shortest path to a violation, if it is found within the limit on states.
-    fn shortest(&self) -> Option<Vec<Move>> {
-        const STATES: usize = 300_000;
-        let classes = canonical::classes(self.model);
-        let mut seen: HashSet<u128, Known> = HashSet::default();
-        let mut ways: Vec<(usize, Option<Move>)> = vec![(0, None)];
-        let mut queue = VecDeque::from([(self.first(|_| ()).ok()?, 0)]);
-        let way = |ways: &[(usize, Option<Move>)], mut at: usize, last: Option<Move>| {
-            let mut moves: Vec<Move> = last.into_iter().collect();
-            while let (before, Some(by)) = ways[at] {
-                moves.push(by);
-                at = before;
-            }
-            moves.reverse();
-            moves
-        };
-        while let Some((state, at)) = queue.pop_front() {
-            let left = self.model.moves(&state);
-            if left.is_none() && self.model.end(&state).is_err() {
-                return Some(way(&ways, at, None));
-            }
-            for by in left {
-                match self.next(state, by, |_| ()) {
-                    Err(_) => return Some(way(&ways, at, Some(by))),
-                    Ok(state) => {
-                        let key = canonical::fingerprint(self.model, &classes, &state);
-                        if ways.len() < STATES && seen.insert(key) {
-                            ways.push((at, Some(by)));
-                            queue.push_back((state, ways.len() - 1));
-                        }
-                    }
-                }
-            }
+/// A model as a transition system.
+struct Space<'a, F> {
+    steps: Steps<'a>,
+    /// Identifies states.
+    key: F,
+    look: &'a mut dyn FnMut(&State),
+    /// Whether all readers were inside at the same time in some state.
+    together: bool,
+}
+
+impl<'a, F, K: Key> Space<'a, F>
+where
+    F: Fn(&State) -> K,
+{
+    fn new(steps: Steps<'a>, key: F, look: &'a mut dyn FnMut(&State)) -> Self {
+        Space { steps, key, look, together: false }
+    }
+
+    fn searched(mut self, search: space::Search<'_>) -> (OutcomeOf<Self>, bool) {
+        let Ok(found) = search.run(&mut self);
+        (found, self.together)
+    }
+}
+
+impl<F, K: Key> System for Space<'_, F>
+where
+    F: Fn(&State) -> K,
+{
+    type State = State;
+    type Move = Move;
+    type Violation = Violation;
+    type Abort = Infallible;
+    type Key = K;
+
+    fn first(&mut self) -> Result<State, HaltOf<Self>> {
+        self.steps.first(|_| ()).map_err(Halt::Violation)
+    }
+
+    fn apply(&mut self, state: &mut State, by: Move) -> Result<(), HaltOf<Self>> {
+        self.steps.take(state, by, |_| ()).map_err(Halt::Violation)
+    }
+
+    fn visit(&mut self, state: &State, moves: &mut Vec<Move>) -> Result<bool, HaltOf<Self>> {
+        let model = self.steps.model;
+        (self.look)(state);
+        self.together |= model.all_readers_inside(state);
+        moves.extend(model.moves(state));
+        if moves.is_empty() {
+            model.end(state).map_err(Halt::Violation)?;
         }
-        None
+        Ok(moves.is_empty())
+    }
+
+    fn key(&self, state: &State) -> K {
+        (self.key)(state)
     }
 }

@@ -8,10 +8,11 @@ use crate::{
     fabric::facts,
     report::{CounterExample, Report, Stop, Verdict},
     schedule::Schedule,
-    search::{self, End, Progress, Search},
-    world::{Halt, Move, World},
+    search::{self, Again, Runs},
+    space::{self, End, Search},
+    world::{Move, World},
 };
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 impl Explorer<'_> {
     /// Lets a rank's atomics on its own memory be its CPU's. Where
@@ -54,20 +55,18 @@ impl Explorer<'_> {
     pub(super) fn explore(mut self, start: &Start<'_>) -> Report {
         let mut world = self.world(start);
         let mut restarts = 0;
-        let (verdict, progress, endless) = loop {
-            let mut search = Search {
-                world: &mut world,
-                checks: &self.checks,
-                limit: self.states,
-                watch: &mut *self.watch,
-                progress: Progress::default(),
-                endless: BTreeMap::new(),
-            };
-            let end = search.depth_first();
-            let (progress, endless) = (search.progress, search.endless);
-            match end.and_then(|end| self.verdict(&mut world, end, progress.cut)) {
-                Ok(verdict) => break (verdict, progress, endless.into_values().collect()),
-                Err(_) => {
+        let (verdict, progress, parted, endless) = loop {
+            let mut runs = Runs::new(&mut world, &self.checks);
+            let search = Search::new().limit(self.states).watch(&mut *self.watch);
+            let outcome = search.run(&mut runs);
+            let (parted, endless) = (runs.parted, runs.endless);
+            let verdict = outcome.and_then(|outcome| {
+                let verdict = self.verdict(&mut world, outcome.end, outcome.progress.pruned)?;
+                Ok((verdict, outcome.progress))
+            });
+            match verdict {
+                Ok((verdict, progress)) => break (verdict, progress, parted, endless.into_values().collect()),
+                Err(Again) => {
                     restarts += 1;
                     let mut cells = world.automaton.job.cells.borrow_mut();
                     cells.grown = false;
@@ -86,8 +85,8 @@ impl Explorer<'_> {
             longest: progress.longest,
             ends: progress.ends,
             circles: progress.circles,
-            cut: progress.cut,
-            parted: progress.parted,
+            cut: progress.pruned,
+            parted,
             endless,
             local_states: world.automaton.len() as u64,
             runs: world.automaton.runs,
@@ -99,23 +98,21 @@ impl Explorer<'_> {
         }
     }
 
-    /// Turns the end of a search into a verdict. The only error is [`Halt::Again`].
-    fn verdict(&self, world: &mut World<'_>, end: End, cut: u64) -> Result<Verdict, Halt> {
+    fn verdict(&self, world: &mut World<'_>, end: End<String, Move>, cut: u64) -> Result<Verdict, Again> {
         Ok(match end {
-            End::All if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
-            End::All => Verdict::Exhausted,
+            End::Exhausted if cut > 0 => Verdict::Stopped(Stop::Steps(self.patience)),
+            End::Exhausted => Verdict::Exhausted,
             End::Limit => Verdict::Stopped(Stop::States(self.states)),
             End::Asked => Verdict::Stopped(Stop::Asked),
-            End::Wrong(what, moves) => Verdict::Violated(Box::new(self.example(world, what, moves)?)),
+            End::Violated(what, moves) => Verdict::Violated(Box::new(self.example(world, what, moves)?)),
         })
     }
 
     /// Returns the counter-example, replaced by a shortest one if that is cheap to find.
-    fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Halt> {
-        const STATES: usize = 300_000;
-        let shorter = search::breadth_first(world, &self.checks, STATES)?;
+    fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Again> {
+        let shorter = space::shortest(&mut Runs::new(world, &self.checks), space::NEAR)?;
         let shortest = shorter.is_some();
-        let moves = shorter.unwrap_or(moves);
+        let (what, moves) = shorter.unwrap_or((what, moves));
         let (again, timeline) = search::follow(world, &self.checks, &moves);
         let cells = world.automaton.job.cells.borrow();
         let (shared, contested) = (cells.shared(), cells.contested.iter().collect());

@@ -1,5 +1,5 @@
-//! Tests of the explorer itself: the outcomes that its fabric allows, its findings, and the wording
-//! of its findings.
+//! Tests of the explorer itself: the outcomes that its fabric allows, its findings, the wording of
+//! its findings, and its search.
 
 mod bounds;
 mod coherence;
@@ -13,4 +13,5 @@ mod multicast;
 mod outcomes;
 mod reduction;
 mod regions;
+mod space;
 mod timelines;

@@ -3,7 +3,7 @@
 //! ```text
 //!        node X                                       node Y
 //!  members  --A-->  representative  ------B------>  representative  --C-->  members
-//!           S: all that X sends to Y       R: the same, before it is dealt out
+//!           S: all that X sends to Y       R: the same, before it is distributed
 //! ```
 //! For each pair of nodes X -> Y, one member of X and one of Y [represent](pairs) them; the members
 //! of a node take turns in representing it towards its neighbours. A member puts its blocks for Y,
@@ -11,8 +11,8 @@
 //! S into the memory R of the other representative (B), in one message unless the network's limit
 //! requires more. The other representative puts the parts into the receivers' memory (C).
 //! Representatives copy their own blocks into S and out of R themselves. Blocks between members of
-//! one node, long blocks, and a block that would be alone in its message go directly, as without
-//! aggregation.
+//! one node, long blocks, and a block that would be alone in its message are sent directly, as
+//! without aggregation.
 //!
 //! # Steps are channels
 //! Each A, B and C is a [channel](crate::init::Channel) in one direction, like that of an edge: its
@@ -22,12 +22,12 @@
 //!
 //! # Queues
 //! The arrival of data to be forwarded is credit like that of a READY: with n contributions and a
-//! READY there are n NOPs before B. A, and blocks that go directly, are served by a first group of
-//! queues, B by a second, and C by a third. So a queue depends only on starts of other members, and
-//! on queues of lower stages. There are no cyclic dependencies, whatever the order of the starts;
-//! and after start no CPU is needed, not even the representatives'. But all members of a pair must
-//! have *started* (senders, both representatives, and all its receivers) before any receiver gets
-//! its part.
+//! READY there are n NOPs before B. A, and blocks that are sent directly, are served by a first
+//! group of queues, B by a second, and C by a third. So a queue depends only on starts of other
+//! members, and on queues of lower stages. There are no cyclic dependencies, regardless of the
+//! order of the starts, and after start no CPU is needed, not even those of the representatives.
+//! But all members of a pair must have *started* (senders, both representatives, and all its
+//! receivers) before any receiver obtains its part.
 //!
 //! # Credit of two iterations does not mix
 //! `start(k+1)` of a member follows its `wait(k)`, which takes the completions of all data that it
@@ -76,24 +76,24 @@ pub(crate) use making::make;
 use crate::{Result, init::least};
 use rdma_fabric::Group;
 
-/// Whether the blocks between two nodes travel together. They do only if all members ask for it.
+/// Whether the blocks between two nodes travel together. This requires that all members request it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Aggregation {
-    /// Each block goes to its destination by itself.
+    /// Each block is sent to its destination separately.
     #[default]
     None,
-    /// The blocks from members of a node to members of another node go in one message between
+    /// The blocks from members of a node to members of another node are sent in one message between
     /// representatives of both ([`rdma_fabric::Fabric::node`] identifies the node of a rank).
     ///
     /// For many small blocks. A block takes three steps instead of one; each end copies it once
     /// more, in start and in wait, unless it is contiguous and the member's only block between the
     /// two nodes.
     ByNode {
-        /// The length in bytes above which blocks go by themselves; the smallest number of all
-        /// members applies.
+        /// The length in bytes above which blocks are sent separately; the minimum over all members
+        /// applies.
         longest: u64,
         /// Blocks for one receiver that are at most this many bytes apart in the message are
-        /// distributed by one command, including the bytes between them. The smallest number of all
+        /// distributed by one command, including the bytes between them. The minimum over all
         /// members applies.
         gap: u64,
     },

@@ -8,7 +8,7 @@
 //! ```text
 //! queue 0       P0                      leaves at start; the last step's arrival releases the next one
 //! queue 1       P1 SELF                 both released by P0 of the one 1 further on
-//! queue i       NOP ... NOP Pi SELF     released by P(i-1) of the one 2^(i-1) further on, and by SELF of queue i - 1: it has what that step told
+//! queue i       NOP ... NOP Pi SELF     released by P(i-1) of the one 2^(i-1) further on, and by SELF of queue i - 1: then this step's data is complete
 //! queue L - 1   NOP ... NOP P(L-1)
 //! ```
 //! The arrival releases Pi and SELF, or that many slots.
@@ -16,11 +16,11 @@
 //! # Barrier
 //! SELF releases the same number of slots as the arrival, and there are as many NOPs: two events
 //! that must both have occurred are counted, not distinguished. When the slots of Pi(k) are
-//! released, either both have occurred k times, or one has occurred more often. If that is the
-//! arrival, its sender has started iteration k + 1 or a later one; if it is SELF, this member has.
-//! Either has left barrier k, so all have started it: then the announcement of Pi(k) is true,
-//! whichever event released it. Credit is neither lost nor created: a late arrival counts for the
-//! next iteration, to which the same argument applies.
+//! released, either both have occurred k times, or one of them has occurred more often. If it is
+//! the arrival, its sender has started iteration k + 1 or a later one; if it is SELF, this member
+//! has. In either case that member has left barrier k, so all have started it: then the
+//! announcement of Pi(k) is true, whichever event released it. Credit is neither lost nor created:
+//! a late arrival counts for the next iteration, to which the same argument applies.
 //!
 //! # Allreduce
 //! Pi carries the blocks of the members that it announces. They must have arrived when it leaves,
@@ -44,7 +44,7 @@
 //! ```text
 //! root       a queue for each child        DOWN ... DOWN                    released by the child's UP
 //! others     from above                    UP | SELF ... SELF ...           each segment releases a put to each of the queues below
-//!            a queue for each child        NOP ... NOP | DOWN ... DOWN      as many NOPs as segments; the child's UP releases so many slots,
+//!            a queue for each child        NOP ... NOP | DOWN ... DOWN      as many NOPs as segments; the child's UP releases the same number of slots,
 //!                                                                           each segment one
 //! ```
 //! UP reports that a member is ready, not that all below it are: a late member delays those below
@@ -100,7 +100,7 @@ fn plan(members: usize, me: usize, block: u64, weight: u8) -> Plan {
     Plan { queues: (0..steps).map(queue).collect(), ..Plan::default() }
 }
 
-/// Returns the queues of `me` in a broadcast; `None` where one queue is as good, or counts exceed
+/// Returns the queues of `me` in a broadcast; `None` if one queue is as good, or if counts exceed
 /// the limit of a put.
 pub(super) fn broadcast(tree: &Tree, load: &Load, me: usize) -> Option<Plan> {
     let segments = load.segments as usize;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! leaf   UP
-//! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, the own one; each segment to each child
+//! inner  NOP ... NOP UP | DOWN ... DOWN                  an UP for each child but one, and the member's own UP; each segment to each child
 //! root   NOP ... NOP SELF ... SELF | DOWN ... DOWN
 //! ```
 //! An UP from below releases one slot. The last of them, whichever it is, releases this member's UP
@@ -13,13 +13,13 @@
 //! An iteration of T slots receives credit for T. All UPs that a member receives of iteration k
 //! arrive before anything comes down to it, because the root waits for all; and an UP(k+1) of a
 //! child arrives after the last DOWN(k) to that child, so after all slots of iteration k have been
-//! released. So credit arrives in the order of the slots, whatever the network does, and its origin
-//! need not be distinguished. A leaf's UP(k+1) is released by the last DOWN(k), and leaves when it
-//! is posted.
+//! released. So credit arrives in the order of the slots, regardless of the network's order, and
+//! its origin need not be distinguished. A leaf's UP(k+1) is released by the last DOWN(k), and
+//! leaves when it is posted.
 //!
 //! # Memory
 //! UP carries the blocks of a member and those below it into the parent's gather area, at their
-//! place. No CPU reads them there; a child writes there again after DOWN(k), which follows the
+//! position. No CPU reads them there; a child writes there again after DOWN(k), which follows the
 //! parent's UP(k) that read it. The root's first put to itself copies all blocks to the area from
 //! which they go down: a child that has its DOWN(k) may gather again while those of others are
 //! still leaving. The result areas are written after all members have started.
@@ -115,7 +115,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Returns the place of `member`, counted from the root.
+    /// Returns the position of `member`, counted from the root.
     pub(super) fn place(&self, member: usize) -> usize {
         (member + self.members - self.root) % self.members
     }
@@ -124,7 +124,7 @@ impl Tree {
         (place + self.root) % self.members
     }
 
-    /// Returns the number of places that a whole tree below `place` would take.
+    /// Returns the number of positions that a complete tree below `place` would occupy.
     fn reach(&self, place: usize) -> usize {
         match (place, self.shape) {
             (_, Shape::Chain) => self.members - place,

@@ -1,7 +1,7 @@
-//! Exchanges that keep nothing between calls: the baseline of persistent ones.
+//! Exchanges without state between calls: the baseline for persistent ones.
 //!
 //! ```text
-//! receiver : O1  put the offer (region, cells, layout) to the sender's mailbox   O2  put k behind it
+//! receiver : O1  put the offer (region, cells, layout) to the sender's mailbox   O2  put k after it
 //! sender   : S1  its word is k   S2  compare the sizes   S3  put the data   S4  put the answer k to the receiver's mailbox, after the data
 //! receiver : R1  its word is k
 //! ```
@@ -11,7 +11,7 @@
 //!
 //! # Failures
 //! Each edge completes at both ends in any case: an offer or answer reports different sizes or
-//! invalid blocks, and the next exchange is not disturbed. A call that is dropped closes the
+//! invalid blocks, and the next exchange is not affected. A call that is dropped closes the
 //! mailboxes of this member forever, and notifies its neighbours ([`Fabric::detach`]): their
 //! exchanges with it fail, and so do its own.
 //!
@@ -33,14 +33,14 @@ use mailboxes::CLOSED;
 use rdma_fabric::{Fabric, Pod, Rank, RemoteWord, join, provider::Boxed};
 
 impl Neighbourhood {
-    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` goes along
+    /// Exchanges blocks once (`MPI_Neighbor_alltoallw`): block `j` of `sends` is sent along
     /// destination slot `j`, and the block received along source slot `i` is stored as block `i` of
-    /// `receives`. Waits until this member's blocks have arrived and the sent ones may be written
+    /// `receives`. Waits until this member's blocks have arrived and the sent ones may be modified
     /// again.
     ///
-    /// Addresses are exchanged in every call, and the CPUs move the data. All members call it
-    /// equally often. The first call makes mailboxes, and is collective over the group; later calls
-    /// involve only neighbours.
+    /// Addresses are exchanged in every call, and the CPUs move the data. All members call it the
+    /// same number of times. The first call creates mailboxes, and is collective over the group;
+    /// later calls involve only neighbours.
     ///
     /// Dropping the future ends transient exchanges with this member: see [`PrdmaError::Dropped`].
     /// Blocks that its neighbours have already started to send to it may still arrive.
@@ -49,7 +49,7 @@ impl Neighbourhood {
     /// [`PrdmaError::Slots`], [`PrdmaError::OutOfBounds`], [`PrdmaError::Overlap`],
     /// [`PrdmaError::InUse`] at the member with such blocks, and [`PrdmaError::ElsewhereFailed`] at
     /// its neighbours; [`PrdmaError::Size`] at both ends of an edge with different sizes; the other
-    /// edges are exchanged nevertheless. [`PrdmaError::Unmatched`] in the first call, and then
+    /// edges are still exchanged. [`PrdmaError::Unmatched`] in the first call, and then
     /// `ElsewhereFailed` at all others. Errors of the fabric.
     pub async fn alltoallw<S: Pod, R: Pod>(
         &mut self,
