@@ -10,7 +10,7 @@ const HEAP: usize = 4 << 10;
 /// The largest allocation: the heap without its own words and the two marks of a block.
 const MOST: usize = HEAP - 40 - 16;
 
-/// SplitMix64: the same numbers for a seed everywhere.
+/// SplitMix64: a seed yields the same numbers on all platforms.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -26,15 +26,15 @@ async fn begin(fabric: &Fabric) -> Result<Acp> {
     Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
 }
 
-/// Checks that a heap can be allocated in one piece: nothing is allocated, and the free blocks have
-/// been merged.
+/// Checks that a heap can be allocated in one piece, that is, nothing is allocated and the free
+/// blocks have been merged.
 async fn assert_whole(acp: &Acp, rank: Rank) -> Result<()> {
     let all = acp.malloc(MOST, rank).await?;
     assert_eq!(acp.malloc(0, rank).await, Err(AcpError::HeapExhausted { rank, bytes: 0 }));
     acp.free(all).await
 }
 
-/// Random allocations of one rank in another's heap, against a map of the allocated bytes.
+/// Random allocations of one rank in another's heap, compared with a map of the allocated bytes.
 #[test]
 fn blocks_do_not_overlap_and_grow_together() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
@@ -224,7 +224,9 @@ fn dropped_calls_leave_nothing_allocated() {
         let last = acp.malloc(8, home).await?;
         acp.free(last).await?;
         acp.sync().await?;
-        // Freed, or not started; or freed here by the other rank, which allocated it next.
+        // The dropped call either freed the block or did not start. If it did, the other rank may
+        // have allocated the same block next and be unsure about it too; only the first of the two
+        // frees succeeds.
         for at in unsure {
             match acp.free(at).await {
                 Ok(()) | Err(AcpError::NotAllocated { .. }) => {}
@@ -269,4 +271,23 @@ fn a_lost_holder_is_an_error_for_all() {
         Ok(true)
     });
     assert_eq!(ended, [Some(true), Some(true), None]);
+}
+
+/// A block is written to after it was freed: its links are no offsets of the heap.
+#[test]
+fn overwritten_links_are_no_offsets() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let me = acp.rank();
+        // The second one lies before the first, and is merged with it when it is freed.
+        let (first, second) = (acp.malloc(64, me).await?, acp.malloc(64, me).await?);
+        acp.free(first).await?;
+        for link in [u64::MAX, u64::MAX - 7] {
+            acp.write(first, &[link; 2]).await?;
+            let freed = acp.free(second).await;
+            assert!(matches!(freed, Err(AcpError::OutOfBounds(_))), "{link}: {freed:?}");
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
 }

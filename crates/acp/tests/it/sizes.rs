@@ -1,7 +1,10 @@
 //! Sizes and positions at which arithmetic could wrap, on threads and in virtual time.
 
 use crate::bed::everywhere;
-use acp::{Acp, AcpError, Deque, GlobalAtomic, GlobalPtr, GlobalSlice, Map, Options, Set, Striping, Vector, WorkSpace};
+use acp::{
+    Acp, AcpError, ChannelOptions, Deque, GlobalAtomic, GlobalPtr, GlobalSlice, Map, Mode, Options, Set, Striping,
+    Vector, WorkSpace,
+};
 use rdma_fabric::{Fabric, ProgramResult};
 
 const TOO_MANY: [usize; 8] = [
@@ -24,6 +27,11 @@ async fn options(fabric: Fabric) -> ProgramResult<()> {
             of().channel_bytes(many),
             of().regions(many),
             of().delegation_slots(many),
+            of().mode(Mode::CommandQueue).depth(many),
+            of().channels(ChannelOptions { slot_bytes: many, ..ChannelOptions::default() }),
+            of().channels(ChannelOptions { receive_slots: many, ..ChannelOptions::default() }),
+            of().channels(ChannelOptions { requests: many, ..ChannelOptions::default() }),
+            of().channels(ChannelOptions { table_entries: many, ..ChannelOptions::default() }),
         ] {
             let begun = Acp::init_with(&fabric, wrong).await.map(drop);
             assert!(matches!(begun, Err(AcpError::Option(_))), "{wrong:?}: {begun:?}");
@@ -62,6 +70,12 @@ async fn memory(fabric: Fabric) -> ProgramResult<()> {
     acp.sync().await?;
     for many in TOO_MANY {
         assert!(WorkSpace::create(&acp, many).await.is_err(), "a work space of {many} bytes");
+        // So many blocks that their number plus that of the ranks overflows.
+        for bytes_per_rank in [1, 2, 64] {
+            let striping = Striping { bytes_per_rank, ..Striping::default() };
+            let space = WorkSpace::create_with(&acp, many, striping).await;
+            assert!(space.is_err(), "a work space of {many} bytes in blocks of {bytes_per_rank}");
+        }
         let striping = Striping { bytes_per_rank: many, ..Striping::default() };
         if let Ok(space) = WorkSpace::create_with(&acp, 64, striping).await {
             assert!(space.address(many).is_err() && space.read(many, &mut [0u64]).await.is_err());
@@ -76,4 +90,51 @@ async fn memory(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn memory_has_an_end() {
     everywhere(2, &memory);
+}
+
+async fn positions(fabric: Fabric) -> ProgramResult<()> {
+    let acp = Acp::init(&fabric).await?;
+    let vector = Vector::<u64>::create(&acp, 4, acp.rank()).await?;
+    let (begin, mut near, mut far) = (vector.begin(), vector.begin(), vector.begin());
+    near.advance(1)?;
+    far.advance(isize::MAX)?;
+    far.advance(1)?;
+    assert_eq!([near.distance(&far), far.distance(&near)], [isize::MAX, -isize::MAX]);
+    assert_eq!([begin.distance(&far), far.distance(&begin)], [isize::MAX, isize::MIN]);
+    far.advance(isize::MAX)?;
+    assert_eq!([begin.distance(&far), far.distance(&begin)], [isize::MAX, isize::MIN]);
+    assert!(far.advance(1).is_err() && far.position() == usize::MAX);
+    assert!(far.address().await.is_err() && far.next().await? == None);
+    acp.finalize().await?;
+    Ok(())
+}
+
+#[test]
+fn cursors_are_at_most_half_of_all_positions_apart() {
+    everywhere(2, &positions);
+}
+
+/// Words that no call has written, at the address of a deque.
+async fn overwritten(fabric: Fabric) -> ProgramResult<()> {
+    let acp = Acp::init(&fabric).await?;
+    let own = acp.starter(acp.rank())?;
+    let body = own.offset_by(64)?.to_bits();
+    for (offset, size, capacity) in
+        [(u64::MAX - 1, u64::MAX - 1, u64::MAX), (1 << 63, 1 << 63, (1 << 63) + 1), (0, 3, 1 << 40)]
+    {
+        acp.write(own, &[body, offset, size, capacity]).await?;
+        let deque = Deque::<u8>::from_address(&acp, own);
+        let damaged = AcpError::Damaged { address: own };
+        assert_eq!(deque.get(2).await, Err(damaged.clone()), "{offset}, {size}, {capacity}");
+        assert_eq!(deque.pieces(0..2).await, Err(damaged.clone()));
+        assert_eq!(deque.push_back(&1).await, Err(damaged.clone()));
+        assert_eq!(deque.erase(0..1).await, Err(damaged));
+    }
+    acp.finalize().await?;
+    Ok(())
+}
+
+#[test]
+fn words_that_no_sequence_has_are_damaged() {
+    everywhere(2, &overwritten);
 }

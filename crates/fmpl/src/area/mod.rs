@@ -1,17 +1,17 @@
 //! Matching areas: the memory through which two members exchange messages.
 //!
-//! A member has an area for each peer that it exchanges messages with. Only that peer writes to the
-//! area, and only the member itself reads it. The area has a *lane* for each index, and a lane has
-//! two cache lines:
+//! A member has an area for each peer with which it exchanges messages. Only that peer writes to
+//! the area, and only the member itself reads it. The area has a *lane* for each index, and a lane
+//! has two cache lines:
 //!
 //! ```text
 //!  bytes    what the peer puts there
 //!  0..32    header   of the receive that it has posted for a message of this member
 //!  32..48   flags    of the last two messages to this member: arrived, or waiting to be fetched
-//!  48..56   taken    up to which of this member's messages it has taken what it was offered
+//!  48..56   taken    the number of this member's offered messages that it has taken
 //!  56..64   queued   the number of messages in its queue
-//!  64..112  offers   where the two messages of the flags wait
-//!  112..128 queue    where its queue begins
+//!  64..112  offers   the locations of the two messages of the flags
+//!  112..128 queue    the location where its queue begins
 //! ```
 //!
 //! Headers and flags are [`Record`]s: each of their words carries the number of the message, so

@@ -1,7 +1,7 @@
-//! Calls that fail because of wrong arguments or use.
+//! Calls that fail because of invalid arguments or misuse.
 
 use crate::bed::{everywhere, read};
-use fmpl::{Direction, Fmpl, FmplError, Options};
+use fmpl::{Algorithm, Direction, Fmpl, FmplError, Op, Options};
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
@@ -51,7 +51,7 @@ fn a_spooled_message_that_is_too_long_is_told_by_the_next_look() {
             assert_eq!(refused, Err(FmplError::TooLong { from: 0, to: 1, index: 0, bytes: 24, room: 0 }));
             return Ok(());
         }
-        // All others are in the spool then.
+        // By then, all others are in the spool.
         world.recv(&buffer, 0, 2).await?;
         let refused = world.recv(&buffer, 0, 0).await;
         assert_eq!(refused, Err(FmplError::TooLong { from: 0, to: 1, index: 0, bytes: 24, room: 16 }));
@@ -152,4 +152,19 @@ fn options_out_of_range_are_named() {
             })
             .expect("no rank fails");
     }
+}
+
+#[test]
+fn an_algorithm_is_chosen_for_any_number_of_elements() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init(&fabric).await?;
+        let world = fmpl.world();
+        for elements in [usize::MAX, usize::MAX / 4 + 1, 1 << 62, 1 << 40] {
+            for to_all in [false, true] {
+                assert_eq!(world.reduction_algorithm::<i32>(to_all, Op::Sum, elements)?, Algorithm::Tree);
+                assert_eq!(world.reduction_algorithm::<[f64; 2]>(to_all, Op::AbsMax, elements)?, Algorithm::Tree);
+            }
+        }
+        Ok(fmpl.finalize().await?)
+    });
 }

@@ -3,6 +3,8 @@
 //! Needs are lower bounds: memory that ranks allocate later is checked when they do
 //! ([`super::memory`]), and the other needs of their programs are unknown.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::job::Plan;
 #[cfg(target_os = "linux")]
 use super::memory::layout;
@@ -15,6 +17,9 @@ use crate::{
 /// libraries that it writes.
 #[cfg(target_os = "linux")]
 const PROCESS: u64 = 256 << 10;
+/// Minimum bytes of memory of a rank that is a process.
+#[cfg(target_os = "linux")]
+const RANK_PROCESS: u64 = layout::RESERVED as u64 + PROCESS;
 /// Minimum bytes of memory of a rank's thread, including the rank's own structures.
 const THREAD: u64 = 32 << 10;
 /// Bytes of address space of a thread's stack.
@@ -61,7 +66,7 @@ impl Need {
 #[cfg(target_os = "linux")]
 pub(crate) fn of_processes(plan: &Plan) -> Result<(), JobError> {
     let (ranks, control) = (plan.ranks, plan.control_bytes() as u64);
-    Need::of(ranks, "bytes of memory", layout::RESERVED as u64 + PROCESS, control).within(available::memory())?;
+    Need::of(ranks, "bytes of memory", RANK_PROCESS, control).within(available::memory())?;
     of_file(ranks, plan.segment_at(ranks) as u64)?;
     #[cfg(not(miri))]
     {
@@ -80,12 +85,12 @@ pub(crate) fn of_processes(plan: &Plan) -> Result<(), JobError> {
 /// [`JobError::TooManyRanks`].
 #[cfg(target_os = "linux")]
 pub(crate) fn of_part_processes(ranks: usize, threads: u64, descriptors: u64) -> Result<(), JobError> {
-    let each = layout::RESERVED as u64 + PROCESS + threads * THREAD;
+    let each = threads.saturating_mul(THREAD).saturating_add(RANK_PROCESS);
     Need::of(ranks, "bytes of memory", each, 0).within(available::memory())?;
     #[cfg(not(miri))]
     {
         let system = available::System::here();
-        Need::of(ranks, "processes and threads", 1 + threads, 0).within(system.processes())?;
+        Need::of(ranks, "processes and threads", threads.saturating_add(1), 0).within(system.processes())?;
         Need::of(ranks, "file descriptors of the launcher", descriptors, 0).within(system.descriptors())?;
     }
     let _ = descriptors;
@@ -127,7 +132,7 @@ pub(crate) fn of_threads(plan: &Plan) -> Result<(), JobError> {
     #[cfg(all(target_os = "linux", not(miri)))]
     {
         let system = available::System::here();
-        let each = plan.segment_bytes() as u64 + STACK;
+        let each = (plan.segment_bytes() as u64).saturating_add(STACK);
         Need::of(ranks, "bytes of address space", each, control).within(system.address_space())?;
         Need::of(ranks, "threads", 1, 0).within(system.processes())?;
         Need::of(ranks, "mappings", MAPPINGS, 0).within(system.mappings())?;

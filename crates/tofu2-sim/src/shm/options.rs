@@ -1,5 +1,7 @@
 //! The options of a job, whether its ranks are threads or processes.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{job::Plan, processes::placement::Bind, queues::config::QueueOptions};
 use core::{str::FromStr, time::Duration};
 use rdma_fabric::FabricError;
@@ -64,14 +66,14 @@ impl JobOptions {
     /// Returns the plan of a job that starts when the monotonic clock reads `start_ns`.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for numbers that do not make a valid job.
+    /// [`FabricError::Setting`] if the numbers do not describe a valid job.
     pub(crate) fn plan(&self, start_ns: u64) -> Result<Plan, FabricError> {
         let &JobOptions { ranks, ranks_per_node, segment_bytes: heap_bytes, .. } = self;
         Plan { ranks, ranks_per_node: ranks_per_node.unwrap_or(ranks), heap_bytes, start_ns }.checked()
     }
 }
 
-/// Gives a type with a field `options: JobOptions` the methods that set them.
+/// Implements setter methods for a type with a field `options: JobOptions`.
 macro_rules! job_options {
     ($starter:ty) => {
         impl $starter {
@@ -121,8 +123,9 @@ macro_rules! job_options {
                 self
             }
 
-            /// Sets whether an address on one control queue means the same on the rank's other
-            /// queues, because their steering tags share one table. No Tofu2 can do this.
+            /// Sets whether an address on one control queue denotes the same memory on the rank's
+            /// other queues, because their steering tags share one table. No Tofu2 hardware can do
+            /// this.
             #[must_use]
             pub fn shared_address_space(mut self, shared: bool) -> Self {
                 self.options.queues.shared_address_space = shared;

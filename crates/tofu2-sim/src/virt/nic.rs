@@ -25,8 +25,12 @@ impl SendEngines {
     /// limit. Returns the time at which the engine starts on it.
     #[inline]
     pub(super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
-        let further = if bytes > timing.max_transfer { (bytes - 1) / timing.max_transfer * timing.gap } else { 0 };
-        self.occupy(node, engine, now, further + timing.gap.max(timing.payload(bytes)))
+        let last = timing.gap.max(timing.payload(bytes));
+        let all = match bytes > timing.max_transfer {
+            true => ((bytes - 1) / timing.max_transfer).saturating_mul(timing.gap).saturating_add(last),
+            false => last,
+        };
+        self.occupy(node, engine, now, all)
     }
 
     /// Takes a command that occupies the engine for `picos` picoseconds. Returns the time at which
@@ -228,6 +232,24 @@ impl Unit {
                 clock.push(soonest, EventKind::Door, node);
             }
             None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virt::platform::Platform;
+
+    /// The longest gap of a machine, after each byte of a long command.
+    #[test]
+    fn a_command_may_take_all_of_virtual_time() {
+        let platform = Platform::fx100().with("max_transfer", 1).and_then(|it| it.with("send_gap", 1_000_000_000_000));
+        let timing = Timing::new(&platform.unwrap(), 1).unwrap();
+        for bytes in [32 << 20, 1 << 40, u64::MAX] {
+            let mut engines = SendEngines::new(1, 1);
+            assert_eq!(engines.take(&timing, 0, 0, 5, bytes), 5, "{bytes} bytes");
+            assert_eq!(engines.take(&timing, 0, 0, 5, 1), u64::MAX, "after {bytes} bytes");
         }
     }
 }

@@ -133,4 +133,8 @@ fn jobs_of_impossible_sizes_are_refused() {
         );
         assert!(fx100(many).run(&program).is_err(), "{many} ranks in virtual time");
     }
+    for many in [u32::MAX, u32::MAX - 1, 1 << 31] {
+        assert!(fx100(2).receive_tnis(many).run(&program).is_err(), "{many} receive engines");
+        assert!(fx100(2).ranks_per_node(many).run(&program).is_err(), "{many} ranks on a node");
+    }
 }

@@ -1,5 +1,7 @@
 //! The location of a node's cells in its memory. Every node can compute it for every other.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{Mapping, MappingError, Order, Section};
 use prdma_offload::{Layout, LayoutError};
 
@@ -23,7 +25,7 @@ impl Geometry {
         let mut padded: Vec<usize> = (0..mapping.dims()).map(|dim| mapping.largest_extent(dim)).collect();
         let slowest = match order {
             Order::LastFastest => 0,
-            Order::FirstFastest => mapping.dims() - 1,
+            Order::FirstFastest => mapping.dims().saturating_sub(1),
         };
         padded[slowest] = extents[slowest];
         // Known to be addressable: it was when the mapping was made.
@@ -32,9 +34,10 @@ impl Geometry {
         Ok(Geometry { extents, strides, elements, order })
     }
 
-    /// Returns the place of a cell, in elements.
+    /// Returns the place of a cell, in elements; `usize::MAX` for one that no memory has.
     pub(crate) fn offset(&self, local: &[usize]) -> usize {
-        local.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
+        let dims = local.iter().zip(&self.strides);
+        dims.fold(0, |offset: usize, (at, stride)| offset.saturating_add(at.saturating_mul(*stride)))
     }
 
     /// Returns the dimensions, the slowest in memory first.
@@ -48,11 +51,15 @@ impl Geometry {
 
     /// Returns the bytes of a section of elements of this size, in the order of memory.
     pub(crate) fn layout(&self, section: &Section, size: usize) -> Result<Layout, LayoutError> {
+        if section.is_empty() {
+            return Ok(Layout::nothing());
+        }
+        // Of a node whose memory this one does not have, only the number of cells is known to fit.
         let size = size as u64;
+        let bytes = |cells: usize| (cells as u64).checked_mul(size).ok_or(LayoutError::Overflow);
         let dims = self.slowest_first();
-        let dims: Vec<_> =
-            dims.iter().map(|dim| (section.extents[*dim] as u64, self.strides[*dim] as u64 * size)).collect();
-        Layout::strided(self.offset(&section.starts) as u64 * size, size, &dims)
+        let dims = dims.iter().map(|dim| Ok((section.extents[*dim] as u64, bytes(self.strides[*dim])?)));
+        Layout::strided(bytes(self.offset(&section.starts))?, size, &dims.collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Returns the rows of a section that is inside the cells.
@@ -82,5 +89,29 @@ impl Run {
         let all = Section { starts: vec![0; counts.len()], extents: counts };
         // An iterator that owns its section.
         all.iter().collect::<Vec<_>>().into_iter()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+    use crate::{Align, Format, Nodes, Template};
+
+    /// An array whose cells can be counted, while its bytes can't.
+    #[test]
+    fn bytes_that_cannot_be_counted_are_an_error() {
+        let nodes = Nodes::new(&[2], Order::LastFastest).expect("nodes");
+        let bounds = [0..4, 0..1 << 60];
+        let template = Template::new(&bounds, &[Format::Block, Format::None], &nodes).expect("a template");
+        let mapping = template.align(&bounds, &[Align::with(0), Align::with(1)]).expect("a mapping");
+        let geometry = Geometry::new(&mapping, 1).expect("a node");
+        let section = |start, extent| Section { starts: vec![start, 0], extents: vec![extent, 1] };
+        assert_eq!(geometry.layout(&section(0, 2), 8).map(|layout| layout.end()), Ok((1 << 63) + 8));
+        for size in [16, 1 << 10] {
+            assert_eq!(geometry.layout(&section(0, 2), size), Err(LayoutError::Overflow), "{size}");
+            assert_eq!(geometry.layout(&section(1, 1), size), Err(LayoutError::Overflow), "{size}");
+        }
+        assert_eq!(geometry.offset(&[usize::MAX, 0]), usize::MAX);
     }
 }

@@ -78,7 +78,7 @@ impl Template {
         if extent == 0 {
             return Ok(Dimension { bounds, along, nodes, spread: whole, shadow: Shadow::NONE });
         }
-        let shifted = |index: i64| i128::from(index) + i128::from(offset);
+        let shifted = |index: i64| i128::from(index).saturating_add(offset.into());
         let (first, end) = (i128::from(template.bounds.start), i128::from(template.bounds.end));
         if shifted(bounds.start) < first || shifted(bounds.end) > end {
             let template = template.bounds.clone();

@@ -19,6 +19,11 @@ pub(crate) struct Dimension {
     pub(super) shadow: Shadow,
 }
 
+/// Returns the number of indices of a range that is in order.
+pub(crate) fn count(range: &Range<i64>) -> usize {
+    range.end.abs_diff(range.start) as usize
+}
+
 impl Dimension {
     pub(crate) fn bounds(&self) -> &Range<i64> {
         &self.bounds
@@ -35,7 +40,7 @@ impl Dimension {
 
     /// Returns the number of indices.
     pub(crate) fn len(&self) -> usize {
-        (self.bounds.end - self.bounds.start) as usize
+        count(&self.bounds)
     }
 
     pub(crate) fn is_contiguous(&self) -> bool {
@@ -76,10 +81,10 @@ impl Dimension {
     /// Returns the number of indices that the node at a coordinate owns.
     pub(crate) fn owned(&self, at: usize) -> usize {
         match self.block(at) {
-            Some(block) => (block.end - block.start) as usize,
+            Some(block) => count(&block),
             None => {
                 let below = |index| self.spread.count_below(index, at, self.nodes);
-                (below(self.bounds.end) - below(self.bounds.start)) as usize
+                count(&(below(self.bounds.start)..below(self.bounds.end)))
             }
         }
     }
@@ -92,10 +97,11 @@ impl Dimension {
         }
     }
 
-    /// Returns the number of cells that the node at a coordinate allocates.
+    /// Returns the number of cells that the node at a coordinate allocates, which was found to fit
+    /// when the mapping was made.
     pub(crate) fn allocated(&self, at: usize) -> usize {
         match self.shadow {
-            Shadow::Width { lo, hi } => lo + self.owned(at) + hi,
+            Shadow::Width { lo, hi } => lo.saturating_add(self.owned(at)).saturating_add(hi),
             Shadow::Full => self.len(),
         }
     }
@@ -120,8 +126,7 @@ impl Dimension {
                 if owned == 0 { Vec::new() } else { vec![(lo, owned)] }
             }
             Shadow::Full => {
-                let cells =
-                    |run: Range<i64>| ((run.start - self.bounds.start) as usize, (run.end - run.start) as usize);
+                let cells = |run: Range<i64>| (count(&(self.bounds.start..run.start)), count(&run));
                 self.runs(at).into_iter().map(cells).collect()
             }
         }
@@ -131,14 +136,14 @@ impl Dimension {
     /// Indices beyond the bounds are those of shadows there.
     pub(crate) fn local(&self, at: usize, index: i64) -> Option<usize> {
         match (self.shadow, self.block(at)) {
-            (Shadow::Full, _) => self.bounds.contains(&index).then(|| (index - self.bounds.start) as usize),
+            (Shadow::Full, _) => self.bounds.contains(&index).then(|| count(&(self.bounds.start..index))),
             (Shadow::Width { lo, .. }, Some(block)) => {
-                let local = i128::from(index) - i128::from(block.start) + lo as i128;
+                let local = i128::from(index).saturating_sub(block.start.into()).saturating_add(lo as i128);
                 usize::try_from(local).ok().filter(|local| *local < self.allocated(at))
             }
             (Shadow::Width { .. }, None) => {
                 let below = |index| self.spread.count_below(index, at, self.nodes);
-                self.owns(at, index).then(|| (below(index) - below(self.bounds.start)) as usize)
+                self.owns(at, index).then(|| count(&(below(self.bounds.start)..below(index))))
             }
         }
     }
@@ -150,13 +155,13 @@ impl Dimension {
             return None;
         }
         match (self.shadow, self.block(at)) {
-            (Shadow::Full, _) => Some(self.bounds.start + local as i64),
+            (Shadow::Full, _) => self.bounds.start.checked_add_unsigned(local as u64),
             (Shadow::Width { lo, .. }, Some(block)) => {
-                i64::try_from(i128::from(block.start) + local as i128 - lo as i128).ok()
+                i64::try_from(i128::from(block.start).saturating_add(local as i128).saturating_sub(lo as i128)).ok()
             }
             (Shadow::Width { .. }, None) => {
                 let before = self.spread.count_below(self.bounds.start, at, self.nodes);
-                Some(self.spread.index_after(before + local as i64, at, self.nodes))
+                Some(self.spread.index_after(before.checked_add_unsigned(local as u64)?, at, self.nodes))
             }
         }
     }

@@ -23,6 +23,8 @@
 //! *Indices* are those of the array as a whole, between its bounds; *local* indices count from 0 in
 //! the memory of one node, shadow included. Bounds are half-open, so Fortran's `1:n` is `1..n + 1`.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod align;
 mod array;
 mod bounds;
@@ -35,12 +37,13 @@ mod shadow;
 mod spread;
 mod template;
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests;
 
 pub use align::Align;
 pub use array::Mapping;
 pub use bounds::Bounds;
-pub(crate) use dimension::Dimension;
+pub(crate) use dimension::{Dimension, count};
 pub use error::MappingError;
 pub use nodes::{MOST_DIMS, Nodes, Order};
 pub use part::Part;

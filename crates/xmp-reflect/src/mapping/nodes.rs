@@ -89,7 +89,9 @@ impl Nodes {
         if node >= self.size() {
             return Err(MappingError::NoSuchNode { node, size: self.size() });
         }
-        Ok(self.strides.iter().zip(&self.extents).map(|(stride, extent)| node / stride % extent).collect())
+        // Neither strides nor extents are 0.
+        let along = |(stride, extent): (&usize, &usize)| node.checked_div(*stride)?.checked_rem(*extent);
+        Ok(self.strides.iter().zip(&self.extents).map(|dim| along(dim).unwrap_or(0)).collect())
     }
 
     /// Returns the number of the node at some coordinates.
@@ -107,6 +109,7 @@ impl Nodes {
     }
 
     /// Returns the number of the node at coordinates that exist.
+    #[expect(clippy::arithmetic_side_effects, reason = "no partial sum is above the result, which is a node's number")]
     pub(crate) fn number_inside(&self, coordinates: &[usize]) -> usize {
         coordinates.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()
     }

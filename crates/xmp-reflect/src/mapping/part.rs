@@ -108,20 +108,28 @@ impl<'a> Part<'a> {
         self.dims().zip(local).map(|((dim, at), local)| dim.index(at, *local)).collect()
     }
 
-    /// Calls `visit` with the local indices and the indices of each cell of an owned section.
+    /// Calls `visit` with the local indices and the indices of each cell of a section that is inside
+    /// the node's cells. Cells of a shadow beyond the range of `i64` have no index, and are left out.
     pub(crate) fn each(&self, section: &Section, mut visit: impl FnMut(&[usize], &[i64])) {
         let along = self.dims().zip(section.starts.iter().zip(&section.extents));
-        let along: Vec<Vec<i64>> = along
+        let along: Vec<(usize, Vec<Option<i64>>)> = along
             .map(|((dim, at), (start, extent))| {
-                (*start..start + extent).filter_map(|cell| dim.index(at, cell)).collect()
+                (*start, (0..*extent).map(|cell| dim.index(at, start.saturating_add(cell))).collect())
             })
             .collect();
         let mut index = vec![0; along.len()];
         section.each(|cell| {
-            for (dim, index) in index.iter_mut().enumerate() {
-                *index = along[dim][cell[dim] - section.starts[dim]];
+            let mut dims = index.iter_mut().zip(&along).zip(cell);
+            let has_index = dims.all(|((index, (start, along)), at)| match along[at.abs_diff(*start)] {
+                Some(known) => {
+                    *index = known;
+                    true
+                }
+                None => false,
+            });
+            if has_index {
+                visit(cell, &index);
             }
-            visit(cell, &index);
         });
     }
 
@@ -136,13 +144,13 @@ impl<'a> Part<'a> {
             let is_inside = |cell: &usize| dim.index(at, *cell).is_some_and(|index| dim.bounds.contains(&index));
             let len = self.extents[along];
             let low = (0..len).find(is_inside).unwrap_or(len);
-            let high = (low..len).rev().find(is_inside).map_or(len, |last| last + 1);
+            let high = (low..len).rev().find(is_inside).map_or(len, |last| last.saturating_add(1));
             for outside in [0..low, high..len] {
                 let mut section = rest.clone();
                 (section.starts[along], section.extents[along]) = (outside.start, outside.len());
                 sections.push(section);
             }
-            (rest.starts[along], rest.extents[along]) = (low, high - low);
+            (rest.starts[along], rest.extents[along]) = (low, (low..high).len());
         }
         sections.retain(|section| !section.is_empty());
         sections

@@ -44,41 +44,55 @@ impl Section {
     /// Returns whether the section has the cell at these local indices.
     pub fn contains(&self, cell: &[usize]) -> bool {
         let mut dims = cell.iter().zip(self.starts.iter().zip(&self.extents));
-        cell.len() == self.starts.len() && dims.all(|(at, (start, extent))| at >= start && at - start < *extent)
+        cell.len() == self.starts.len()
+            && dims.all(|(at, (start, extent))| at.checked_sub(*start).is_some_and(|beyond| beyond < *extent))
     }
 
-    /// Returns the local indices of all cells, the last dimension fastest. [`Section::each`] does
-    /// without a vector for each.
+    /// Returns the local indices of all cells, the last dimension fastest, except for cells beyond
+    /// `usize::MAX`, which no memory has. [`Section::each`] does without a vector for each.
     pub fn iter(&self) -> impl Iterator<Item = Vec<usize>> {
-        let cells = if self.is_empty() { 0 } else { self.cells() };
-        (0..cells).map(|number| {
-            let mut rest = number;
-            let mut cell = self.starts.clone();
-            for (at, extent) in cell.iter_mut().zip(&self.extents).rev() {
-                *at += rest % extent;
-                rest /= extent;
-            }
-            cell
+        let lasts = self.lasts();
+        let mut next = (!self.is_empty()).then(|| self.starts.clone());
+        core::iter::from_fn(move || {
+            let cell = next.take()?;
+            let mut after = cell.clone();
+            next = self.step(&mut after, &lasts).then_some(after);
+            Some(cell)
         })
     }
 
-    /// Calls `visit` with the local indices of each cell, the last dimension fastest.
+    /// Calls `visit` with the local indices of each cell that [`Section::iter`] returns, in the same
+    /// order.
     pub fn each(&self, mut visit: impl FnMut(&[usize])) {
         if self.is_empty() {
             return;
         }
+        let lasts = self.lasts();
         let mut cell = self.starts.clone();
-        'cells: loop {
+        loop {
             visit(&cell);
-            for (at, (start, extent)) in cell.iter_mut().zip(self.starts.iter().zip(&self.extents)).rev() {
-                *at += 1;
-                if *at < start + extent {
-                    continue 'cells;
-                }
-                *at = *start;
+            if !self.step(&mut cell, &lasts) {
+                return;
             }
-            return;
         }
+    }
+
+    /// Returns the highest local index along each dimension of a section that is not empty.
+    fn lasts(&self) -> Vec<usize> {
+        let dims = self.starts.iter().zip(&self.extents);
+        dims.map(|(start, extent)| start.saturating_add(extent.saturating_sub(1))).collect()
+    }
+
+    /// Moves on to the next cell; returns false after the last one.
+    fn step(&self, cell: &mut [usize], lasts: &[usize]) -> bool {
+        for (at, (start, last)) in cell.iter_mut().zip(self.starts.iter().zip(lasts)).rev() {
+            if *at < *last {
+                *at = at.saturating_add(1);
+                return true;
+            }
+            *at = *start;
+        }
+        false
     }
 }
 

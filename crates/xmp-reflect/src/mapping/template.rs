@@ -91,7 +91,7 @@ impl Format {
         match self {
             Format::None | Format::Block | Format::Cyclic => Ok(()),
             Format::BlockOf(0) | Format::CyclicOf(0) => Err(MappingError::EmptyBlocks { dim }),
-            Format::BlockOf(block) if (*block as u128) * (nodes as u128) < extent as u128 => {
+            Format::BlockOf(block) if (*block as u128).saturating_mul(nodes as u128) < extent as u128 => {
                 Err(MappingError::TooFewBlocks { dim, block: *block, nodes, extent })
             }
             Format::BlockOf(_) | Format::CyclicOf(_) => Ok(()),
@@ -116,8 +116,9 @@ impl Format {
             Format::Cyclic => Spread::dealt(bounds, 1, nodes),
             Format::BlockOf(chunk) | Format::CyclicOf(chunk) => Spread::dealt(bounds, *chunk, nodes),
             Format::Gblock(blocks) => {
+                // The sum of all blocks is the extent, so no end is beyond the upper bound.
                 let ends = blocks.iter().scan(bounds.start, |end, block| {
-                    *end += *block as i64;
+                    *end = end.saturating_add_unsigned(*block as u64);
                     Some(*end)
                 });
                 Spread::Listed([bounds.start].into_iter().chain(ends).collect())

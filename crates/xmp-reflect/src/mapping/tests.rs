@@ -245,3 +245,61 @@ fn each_cell_is_visited_in_the_order_of_the_list() {
         assert_eq!(visited, section.iter().collect::<Vec<_>>(), "{section}");
     }
 }
+
+/// Fewer chunks than nodes, so far from the template's start that the number of the chunk after the
+/// last node's overflows.
+#[test]
+fn arrays_may_be_aligned_with_the_end_of_the_longest_template() {
+    let nodes = Nodes::new(&[8], Order::LastFastest).expect("nodes");
+    for (format, blocks) in [(Format::Cyclic, 6), (Format::CyclicOf(2), 4)] {
+        let template = Template::new(&[0..i64::MAX], &[format], &nodes).expect("a template");
+        let mapping = template.align(&[0..6], &[Align::shifted(0, i64::MAX - 6)]).expect("a mapping");
+        let owned = owned(&mapping);
+        assert_eq!(owned.iter().filter(|runs| !runs.is_empty()).count(), blocks, "{owned:?}");
+        for index in 0..6 {
+            let owner = mapping.owners(&[index])[0];
+            assert_eq!(owned.iter().position(|runs| runs.iter().any(|run| run.contains(&index))), Some(owner));
+        }
+        let shadowed = mapping.shadow(&[Shadow::of(1)]).expect("each node has one piece");
+        assert!((0..8).all(|node| shadowed.part(node).expect("a node").cells() == owned_by(&shadowed, node) + 2));
+    }
+}
+
+fn owned_by(mapping: &Mapping, node: usize) -> usize {
+    mapping.part(node).expect("a node").owned(0)
+}
+
+/// Cells of a shadow beyond the last index that there is.
+#[test]
+fn cells_without_an_index_are_not_visited() {
+    for (bounds, node, shadow, expected) in [
+        (i64::MAX - 3..i64::MAX, 1, Shadow::Width { lo: 0, hi: 3 }, (vec![1], vec![i64::MAX])),
+        (i64::MIN + 1..i64::MIN + 4, 0, Shadow::Width { lo: 3, hi: 0 }, (vec![2], vec![i64::MIN])),
+    ] {
+        let mapping = line(bounds, Format::Block, 2).expect("a mapping").shadow(&[shadow]).expect("a shadow");
+        let part = mapping.part(node).expect("a node");
+        let mut visited = Vec::new();
+        for section in part.boundary_sections() {
+            part.each(&section, |cell, index| visited.push((cell.to_vec(), index.to_vec())));
+        }
+        assert_eq!(visited, [expected]);
+    }
+}
+
+/// Sections are plain data, so any numbers may be in them.
+#[test]
+fn cells_that_no_memory_has_are_not_listed() {
+    for (start, extent, cells) in [
+        (usize::MAX, 1, vec![usize::MAX]),
+        (usize::MAX, usize::MAX, vec![usize::MAX]),
+        (usize::MAX - 1, 5, vec![usize::MAX - 1, usize::MAX]),
+    ] {
+        let section = Section { starts: vec![7, start], extents: vec![2, extent] };
+        let expected: Vec<_> = [7, 8].into_iter().flat_map(|row| cells.iter().map(move |at| vec![row, *at])).collect();
+        assert_eq!(section.iter().collect::<Vec<_>>(), expected, "{section}");
+        let mut visited = Vec::new();
+        section.each(|cell| visited.push(cell.to_vec()));
+        assert_eq!(visited, expected, "{section}");
+        assert!(section.contains(&[8, usize::MAX]) && !section.contains(&[8, start - 1]));
+    }
+}

@@ -12,11 +12,14 @@
 //! of a dimension exists only where the reflect is periodic in that dimension, independent of the
 //! other dimensions.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod error;
 mod pieces;
 mod products;
 mod split;
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests;
 mod transfer;
 mod widths;
@@ -93,7 +96,8 @@ fn in_order(mut transfers: Vec<(Vec<usize>, Transfer)>) -> Vec<Transfer> {
         .map(|(_, transfer)| {
             let next = labels.entry(transfer.peer).or_default();
             let label = *next;
-            *next += 1;
+            // Memory ends long before a node has 2^32 pieces of another.
+            *next = next.saturating_add(1);
             Transfer { label, ..transfer }
         })
         .collect()

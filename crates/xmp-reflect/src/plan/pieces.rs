@@ -1,7 +1,7 @@
 //! One dimension of an exchange: the owners of the cells of a node's shadow.
 
 use super::widths::{Corners, Update};
-use crate::mapping::Dimension;
+use crate::mapping::{Dimension, count};
 use core::ops::Range;
 
 /// Cells of one dimension at the node that takes them, and the same ones at their owner.
@@ -62,6 +62,7 @@ fn beside(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<
 }
 
 /// Returns the updated pieces of shadow of the node at a coordinate.
+#[expect(clippy::arithmetic_side_effects, reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`")]
 fn shadow(dim: &Dimension, taker: usize, update: &Update) -> Vec<Piece> {
     match update {
         Update::Nothing => Vec::new(),
@@ -88,14 +89,15 @@ fn shadow(dim: &Dimension, taker: usize, update: &Update) -> Vec<Piece> {
 
 /// Returns the piece of a full shadow that is a run of another node.
 fn full(dim: &Dimension, taker: usize, owner: usize, run: Range<i64>) -> Piece {
-    let start = (run.start - dim.bounds().start) as usize;
+    let start = count(&(dim.bounds().start..run.start));
     let below = dim.lowest(taker).is_some_and(|lowest| run.start < lowest);
     let side = if below { -1 } else { 1 };
-    Piece { taker, start, len: (run.end - run.start) as usize, owner, from: start, side }
+    Piece { taker, start, len: count(&run), owner, from: start, side }
 }
 
 /// Cuts layers of indices, possibly beyond the bounds, where their owner changes. Calls back with
 /// the first index, the owner, the owner's local index and the number of cells.
+#[expect(clippy::arithmetic_side_effects, reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`")]
 fn cut(dim: &Dimension, layers: Range<i128>, periodic: bool, mut piece: impl FnMut(i128, usize, usize, usize)) {
     let bounds = i128::from(dim.bounds().start)..i128::from(dim.bounds().end);
     if bounds.is_empty() {

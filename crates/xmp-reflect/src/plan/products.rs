@@ -23,7 +23,7 @@ fn extend<'a>(dims: &'a [Vec<Piece>], shadows: usize, chosen: &mut Vec<&'a Piece
     for piece in first {
         if piece.side == 0 || shadows > 0 {
             chosen.push(piece);
-            extend(rest, shadows - usize::from(piece.side != 0), chosen, found);
+            extend(rest, shadows.saturating_sub(usize::from(piece.side != 0)), chosen, found);
             chosen.pop();
         }
     }

@@ -53,9 +53,12 @@ fn cut(owned: &Intervals, update: &Update) -> (Intervals, Intervals) {
     };
     let (mut inner, mut boundary) = (Vec::new(), Vec::new());
     for (start, len) in owned {
+        // One after the other: their lengths add up to `len`.
         let below = lo.min(*len);
-        let above = hi.min(len - below);
-        let parts = [(start + below, len - below - above), (*start, below), (start + len - above, above)];
+        let above = hi.min(len.saturating_sub(below));
+        let between = len.saturating_sub(below).saturating_sub(above);
+        let first = start.saturating_add(below);
+        let parts = [(first, between), (*start, below), (first.saturating_add(between), above)];
         for (part, interval) in parts.into_iter().enumerate().filter(|(_, (_, len))| *len > 0) {
             if part == 0 { inner.push(interval) } else { boundary.push(interval) }
         }

@@ -20,7 +20,7 @@ async fn assert_freed(acp: &Acp) -> Result<()> {
     Ok(())
 }
 
-/// One rank after the other appends to one list, and takes from it.
+/// One rank after the other appends to the same list, and removes from it.
 #[test]
 fn lists_go_from_rank_to_rank() {
     let outs = everywhere(3, &async |fabric: Fabric| -> ProgramResult<Vec<u64>> {
@@ -112,6 +112,34 @@ fn misuse_and_lack_of_memory_change_nothing() {
             assert!(matches!(nothing.len().await, Err(AcpError::Damaged { .. })));
         }
         acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}
+
+/// The word of a list's count is overwritten.
+#[test]
+fn a_count_that_no_list_has_is_damaged() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        let me = acp.rank();
+        let (list, other) = (List::<u64>::create(&acp, me).await?, List::<u64>::create(&acp, me).await?);
+        list.push_back(&1, me).await?;
+        other.push_back(&2, me).await?;
+        let count = |list: &List<u64>| list.address().offset_by(16);
+        acp.write(count(&list)?, &[u64::MAX]).await?;
+        let damaged = AcpError::Damaged { address: list.address() };
+        assert_eq!(list.push_back(&3, me).await, Err(damaged.clone()));
+        let first = other.begin().await?;
+        assert_eq!(list.splice(list.end(), &other, first).await, Err(damaged));
+        acp.write(count(&list)?, &[1u64]).await?;
+        assert_eq!((list.len().await?, other.len().await?), (1, 1));
+        list.destroy().await?;
+        other.destroy().await?;
+        acp.sync().await?;
+        if me.number() == 0 {
+            assert_freed(&acp).await?;
+        }
         acp.finalize().await?;
         Ok(())
     });

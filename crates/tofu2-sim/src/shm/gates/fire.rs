@@ -7,22 +7,22 @@
 //! on words that only grow, so a CPU that finds them true may execute the gate at any later time:
 //!
 //! ```text
-//! F1  look at sources and destinations        until then nothing is written
-//! F2  claim: state (r − 1, nobody) → (r − 1, me), CAS     one of those who found it ready
-//! F3  combine the sources' packets into the own packet of r
+//! F1  check sources and destinations          until then nothing is written
+//! F2  claim: state (r − 1, nobody) → (r − 1, me), CAS     one of the ranks that found it ready
+//! F3  combine the sources' packets into this gate's packet of r
 //! F4  publish: state ← (r, nobody)            release
-//! F5  full barrier; tell neighbours on other nodes
-//! F6  look (F1) at the destinations, the sources, and at this gate again
+//! F5  full barrier; notify neighbours on other nodes
+//! F6  check (F1) the destinations, the sources, and this gate again
 //! ```
 //! *No event is missed.* The CPU that completes a gate's last condition has published it (F4) and
-//! then looks at the gate (F6). If two CPUs do so at once, each after its own full barrier, at
-//! least one of them sees both events. If the gate is claimed at that moment, the claimant looks at
-//! it again after its own F5, and sees everything published before the gate was found claimed. A
-//! worklist replaces recursion.
+//! then checks the gate (F6). If two CPUs do so at the same time, each after its own full barrier,
+//! at least one of them sees both events. If the gate is claimed at that moment, the claimant
+//! checks it again after its own F5, and sees everything published before the gate was found
+//! claimed. A worklist replaces recursion.
 //!
 //! *Rounds.* Neighbours may be one round ahead with their signal but never two, because no packet
 //! that is still to be read is overwritten. Any other distance means that a record is damaged, or
-//! that only one side set its gates anew.
+//! that only one side has set its gates again.
 //!
 //! *Death.* A rank that dies between F2 and F4 leaves the gate claimed forever. No rank reads its
 //! partial packet, because the state still says *r* − 1. Waits of ranks that depend on it fail with
@@ -35,7 +35,7 @@
 //! *Other nodes.* Only ranks of a gate's node execute it. Other nodes have mirrors of it ([`far`]),
 //! which follow it: the CPU that publishes a round sends an update to the neighbours there. The
 //! neighbour's rank, or a thread that receives on its behalf, writes the update into the mirror, as
-//! F4 does, and continues with F5 and F6. So a mirror only grows, too, and a condition that is true
+//! F4 does, and continues with F5 and F6. So a mirror also only grows, and a condition that is true
 //! of a mirror is true of the gate. A packet is read from the mirror; it is overwritten there by
 //! the packet of two rounds later, which its gate fires only when the mirror of the reader shows
 //! that this one was read. If a rank dies after F4 but before it has sent the update, other nodes
@@ -55,7 +55,7 @@ use rdma_fabric::{
 /// The first word in the packet of an end half without sources.
 pub(super) const NOTHING: u64 = 0xff;
 
-/// Looks at these gates, executes those that can fire, and continues with the gates that these
+/// Checks these gates, executes those that can fire, and continues with the gates that these
 /// complete. The caller has already written its signals to them.
 pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     work.reserve(6);
@@ -64,7 +64,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     while let Some(at) = work.pop() {
         if fire(units, me, at) {
             far::tell(units, at);
-            // F6; this gate last, so that it is looked at first.
+            // F6; this gate is pushed last, so that it is checked first.
             work.extend(neighbours(units, at));
             work.push(at);
         }
@@ -86,7 +86,8 @@ pub(crate) fn neighbours<U: Units>(units: &U, at: At) -> impl Iterator<Item = At
 /// An input's contribution to a round.
 #[derive(Clone, Copy)]
 enum Input {
-    /// The packet in this slot; `of` is the gate it belongs to, which may be freed meanwhile.
+    /// The packet in this slot; `of` is the gate to which it belongs, which may be freed in the
+    /// meantime.
     Packet { at: At, slot: usize, of: GateId },
     /// The gate will not signal this round.
     Fault(RoundFault),
@@ -121,8 +122,8 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             continue;
         }
         if units.word(at, Field::Life).load(Acquire) != life {
-            // The gate was freed, and perhaps allocated anew. Others that found it claimed
-            // meanwhile rely on this CPU.
+            // The gate was freed, and perhaps allocated again. Others that found it claimed in the
+            // meantime rely on this CPU.
             state.store(seen, Release);
             units.fence(SeqCst);
             continue;
@@ -149,7 +150,8 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
     }
 }
 
-/// Does F1: returns the inputs and faults with which the gate can fire; `None` if one is missing.
+/// Executes F1: returns the inputs and faults with which the gate can fire; `None` if one is
+/// missing.
 fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> {
     let half = at.half(units);
     let mut ready = Ready { inputs: [None, None], sent: None, fault: None };
@@ -199,8 +201,8 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
 }
 
 /// Returns whether an input originates in an operation that a host started. A gate without
-/// listeners fires only for such inputs: faults that arise by themselves would go on forever, round
-/// after round.
+/// listeners fires only for such inputs: faults that arise by themselves would otherwise continue
+/// forever, round after round.
 fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     match input {
         Input::Fault(_) => false,
@@ -212,7 +214,7 @@ fn is_driven<U: Units>(units: &U, input: Input) -> bool {
     }
 }
 
-/// Returns 0 if the gate of this name is live, 1 if it has been freed since, and `None` otherwise.
+/// Returns 0 if the gate with this ID is live, 1 if it has been freed since, and `None` otherwise.
 fn age<U: Units>(units: &U, at: At, gate: GateId) -> Option<u64> {
     // Acquire: pairs with the release in `OwnGates`, for the wires.
     units.word(at, Field::Life).load(Acquire).checked_sub(gate.generation().into()).filter(|age| *age < 2)
@@ -280,7 +282,7 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         Input::Fault(fault) => Wave::Fault(fault),
         Input::Packet { at, slot, of } => {
             let wave = Wave::decode(|index| units.packet(at, slot, index).load(Relaxed));
-            // If the place of this gate is in use again, it may have other packets by now.
+            // If the record of this gate is in use again, it may contain other packets by now.
             match age(units, at, of) {
                 Some(_) => wave.unwrap_or(Wave::Fault(RoundFault::Corrupt(of.rank()))),
                 None => Wave::Fault(RoundFault::Freed(of)),
@@ -288,7 +290,8 @@ fn combine<U: Units>(units: &U, gate: GateId, ready: Ready) -> Option<Wave> {
         }
     };
     let inputs = ready.inputs.into_iter().flatten().map(read);
-    // A start/end gate reports a fault of its own signal, whatever signal comes back.
+    // A start/end gate reports a fault of its own signal, regardless of the signal that it
+    // receives.
     let sent = ready.sent.and_then(|at| {
         let (fired, _) = unpack(units.word(at, Field::State).load(Relaxed));
         match Wave::decode(|index| units.packet(at, slot(fired), index).load(Relaxed)) {

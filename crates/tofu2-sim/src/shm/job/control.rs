@@ -19,8 +19,8 @@ use crate::shm::memory::mapping::MappedFile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
 pub(crate) enum State {
-    /// Its process has not attached yet; or it ended well without attaching, in a job to which no
-    /// rank has attached.
+    /// Its process has not attached yet, or it ended successfully without attaching, in a job to
+    /// which no rank has attached.
     Starting = 0,
     /// It runs its program.
     Running = 1,
@@ -44,18 +44,19 @@ pub(crate) struct Plan {
     pub(crate) ranks_per_node: usize,
     /// Length of each segment's heap, in bytes.
     pub(crate) heap_bytes: usize,
-    /// Monotonic clock at the job's start, ns; 0 where ranks share a process.
+    /// Monotonic clock at the job's start, ns; 0 if ranks share a process.
     pub(crate) start_ns: u64,
 }
 
 /// The maximum number of ranks of a job, limited by the room in a notice's slot.
 const MOST_RANKS: usize = 1 << 24;
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Plan {
     /// Checks the numbers.
     ///
     /// # Errors
-    /// [`FabricError::Setting`] for numbers that do not make a valid job.
+    /// [`FabricError::Setting`] for numbers that do not form a valid job.
     pub(crate) fn checked(self) -> Result<Self, FabricError> {
         let wrong = |name, problem: &str| Err(FabricError::setting(name, problem));
         if self.ranks == 0 || self.ranks > MOST_RANKS {

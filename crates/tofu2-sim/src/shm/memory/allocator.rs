@@ -1,5 +1,7 @@
 //! The allocator of a rank's own memory, private to the rank.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     existing::{Dismantled, HeldBuffer},
     heap::{Extent, GRAIN, Heap},
@@ -21,19 +23,21 @@ pub(crate) struct Allocator {
     pub(crate) heap: Heap,
     /// Freed local table entries.
     free: Vec<usize>,
-    /// Local table entries from here on were never used.
+    /// Local table entries from here on have never been used.
     next: usize,
     pub(crate) symmetric: Symmetric,
     /// Freed extents whose grace period has not ended, each with the terms of its pact, if any.
     retired: Retired<(Extent, Option<[u64; 3]>)>,
-    /// Adopted memory that was dropped while operations were inside it, each with its owner.
+    /// Adopted memory that was dropped while operations were in progress inside it, each with its
+    /// owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
     pub(super) unchecked: Unchecked,
 }
 
 impl Drop for Allocator {
-    /// Leaks memory that operations are still inside: they may outlive this rank's memory.
+    /// Leaks memory inside which operations are still in progress: they may outlive this rank's
+    /// memory.
     fn drop(&mut self) {
         self.leaving.drain(..).for_each(|(_, held)| held.leak());
     }
@@ -54,7 +58,7 @@ impl Allocator {
         }
     }
 
-    /// Frees memory that no operation is inside any more.
+    /// Frees memory inside which no operation is in progress any longer.
     pub(crate) fn settle(&mut self, job: &Job, segment: &Mapping) {
         let heap = &mut self.heap;
         self.retired.reclaim(job, |(extent, terms)| match terms {
@@ -83,8 +87,9 @@ impl Allocator {
         if self.next == regions::LOCAL.end {
             return Err(FabricError::TooManyRegions { rank: me, limit: regions::LOCAL.len() });
         }
-        self.next += 1;
-        Ok(self.next - 1)
+        let index = self.next;
+        self.next = index.saturating_add(1);
+        Ok(index)
     }
 
     pub(crate) fn give_index(&mut self, index: usize) {
@@ -140,7 +145,8 @@ impl Allocator {
         });
         let extent = prepared.inspect_err(|_| self.give_index(index))?;
         regions::write_terms(segment, extent.offset, terms);
-        let key = regions::register(segment, index, extent.offset + GRAIN, bytes, kind);
+        // The extent has a grain for the terms besides the region.
+        let key = regions::register(segment, index, extent.offset.saturating_add(GRAIN), bytes, kind);
         Ok(RegisteredExtent { key, extent, terms: Some(terms) })
     }
 
@@ -161,7 +167,7 @@ impl Allocator {
         }
     }
 
-    /// Takes apart adopted memory that no operation is inside.
+    /// Takes apart adopted memory inside which no operation is in progress.
     pub(crate) fn dismantle(&mut self, segment: &Mapping, held: HeldBuffer) -> Option<OwnedMemory> {
         let Dismantled { memory, index, extent } = held.dismantle(segment);
         if let Some(index) = index {
@@ -174,7 +180,7 @@ impl Allocator {
         memory
     }
 
-    /// Gives an extent its pages and clears it.
+    /// Provides an extent with its pages and clears it.
     ///
     /// Pages are requested for the whole extent: bytes count as used once they are taken, even if
     /// the system refused their pages then.
@@ -208,6 +214,7 @@ pub(crate) fn out_of_memory(segment: &Mapping, rank: Rank, requested: usize, ava
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use crate::shm::{

@@ -1,14 +1,19 @@
-//! Bookkeeping of which bytes of a segment's heap are allocated: pure arithmetic, private to the
-//! owner, never in shared memory.
+//! Bookkeeping of the allocated bytes of a segment's heap: pure arithmetic, private to the owner,
+//! never in shared memory.
 //!
 //! Two arenas share one range of bytes. Symmetric regions grow from its start, local ones from its
 //! end, so neither has a fixed share. The symmetric arena's state depends only on the sequence of
-//! symmetric calls, which is the same on all ranks, so equal calls give equal offsets everywhere.
+//! symmetric calls, which is the same on all ranks, so equal calls yield equal offsets everywhere.
 //!
 //! Locked regions to which references may exist consist of bytes that belong to no other region,
 //! before or after; local ones share bytes only with regions of the same pact. Otherwise a short
-//! operation on another region, whose thread is stopped before its access, could hit them, however
-//! late the access happens.
+//! operation on another region, whose thread is stopped before its access, could hit them, no
+//! matter how late the access happens.
+//!
+//! The range has at most `isize::MAX` bytes, and every piece is inside it: the sum of an offset and
+//! a length fits, and an end is not below its start.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -25,9 +30,9 @@ pub(crate) fn grains(bytes: usize) -> Option<usize> {
 struct Arena {
     /// Holes below `top`, by offset. No two touch, none touches `top`.
     holes: BTreeMap<usize, usize>,
-    /// Everything at or above this is free.
+    /// All bytes at or above this offset are free.
     top: usize,
-    /// The highest `top` ever: bytes at or above it were never handed out.
+    /// The highest `top` ever: bytes at or above it have never been allocated.
     touched: usize,
 }
 
@@ -43,8 +48,9 @@ impl Arena {
         Some(offset)
     }
 
-    /// Takes `len` bytes that were never handed out, ending at or below `limit`. Free bytes below
-    /// them become a hole.
+    /// Takes `len` bytes that have never been allocated, ending at or below `limit`. Free bytes
+    /// below them become a hole.
+    #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
     fn take_fresh(&mut self, len: usize, limit: usize) -> Option<usize> {
         let end = self.touched.checked_add(len).filter(|&end| end <= limit)?;
         if self.top < self.touched {
@@ -54,6 +60,7 @@ impl Arena {
         Some(std::mem::replace(&mut self.touched, end))
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
     fn give_back(&mut self, offset: usize, len: usize) {
         let (offset, len) = joined(&mut self.holes, offset, len);
         if offset + len == self.top {
@@ -63,13 +70,14 @@ impl Arena {
         }
     }
 
-    /// Returns the longest piece that [`Arena::take`] could hand out.
+    /// Returns the longest piece that [`Arena::take`] could return.
     fn largest(&self, limit: usize) -> usize {
         self.holes.values().copied().max().unwrap_or(0).max(limit.saturating_sub(self.top))
     }
 }
 
 /// Joins a free piece with the `holes` that touch it, which are removed, and returns the result.
+#[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
 fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize) -> (usize, usize) {
     if let Some((&before, &hole)) = holes.range(..offset).next_back()
         && before + hole == offset
@@ -85,6 +93,7 @@ fn joined(holes: &mut BTreeMap<usize, usize>, mut offset: usize, mut len: usize)
 
 /// Takes `len` bytes from the start of the first hole that is long enough, and returns their
 /// offset.
+#[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
 fn first_fit(holes: &mut BTreeMap<usize, usize>, len: usize) -> Option<usize> {
     let (&offset, &hole) = holes.iter().find(|&(_, &hole)| hole >= len)?;
     holes.remove(&offset);
@@ -109,6 +118,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Returns the bytes that may have been in use before: (offset, length) of two pieces.
+    #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
     pub(crate) fn used_before(&self) -> [(usize, usize); 2] {
         let end = self.offset + self.len;
         [(self.offset, self.fresh_start - self.offset), (self.fresh_end, end - self.fresh_end)]
@@ -123,7 +133,7 @@ pub(crate) struct Heap {
     symmetric: Arena,
     /// Uses mirrored offsets: its 0 is the end of the range.
     local: Arena,
-    /// While a symmetric allocation is being agreed on, local extents stay at or above this offset.
+    /// While ranks agree on a symmetric allocation, local extents stay at or above this offset.
     promised: usize,
     /// Free pieces that belonged to locked regions, by offset. `symmetric` regards them as in use
     /// forever.
@@ -136,7 +146,7 @@ pub(crate) struct Heap {
 impl Heap {
     pub(crate) fn new(len: usize) -> Self {
         Heap {
-            len: len / GRAIN * GRAIN,
+            len: len.saturating_sub(len % GRAIN),
             symmetric: Arena::default(),
             local: Arena::default(),
             promised: 0,
@@ -147,13 +157,21 @@ impl Heap {
 
     /// Returns the bytes that were never in use. (Either arena may have grown into bytes that now
     /// belong to the other one.)
+    #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
     fn fresh(&self) -> Range<usize> {
         self.symmetric.touched..self.len - self.local.touched
     }
 
     /// Returns how far from the range's end local extents may reach, in bytes.
     fn local_limit(&self) -> usize {
-        self.len - self.symmetric.top.max(self.promised)
+        self.len.saturating_sub(self.symmetric.top.max(self.promised))
+    }
+
+    /// Returns the offset of a piece of `len` bytes from the end of the range, given the one from its
+    /// start, or the other way round.
+    #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
+    fn unmirrored(&self, offset: usize, len: usize) -> usize {
+        self.len - offset - len
     }
 
     /// Takes a local extent for `bytes` bytes; on failure returns the longest length available.
@@ -161,23 +179,26 @@ impl Heap {
         let (limit, fresh) = (self.local_limit(), self.fresh());
         let taken = grains(bytes).and_then(|len| Some((self.local.take(len, limit)?, len)));
         let (mirrored, len) = taken.ok_or_else(|| self.local.largest(limit))?;
-        Ok(extent(self.len - mirrored - len, len, fresh))
+        Ok(extent(self.unmirrored(mirrored, len), len, fresh))
     }
 
     pub(crate) fn give_back_local(&mut self, extent: Extent) {
-        self.local.give_back(self.len - extent.offset - extent.len, extent.len);
+        self.local.give_back(self.unmirrored(extent.offset, extent.len), extent.len);
     }
 
     /// Takes a local extent for a region of a pact with these terms: a piece that only such regions
     /// had, or that no region ever had. On failure returns the longest length available.
     pub(crate) fn take_pact(&mut self, bytes: usize, terms: [u64; 3]) -> Result<Extent, usize> {
         let fresh = self.fresh();
-        let limit = self.len - self.symmetric.touched.max(self.promised);
+        let limit = self.len.saturating_sub(self.symmetric.touched.max(self.promised));
         let pieces = self.pact(terms);
         let taken = grains(bytes).map(|len| (first_fit(&mut self.pacts[pieces].1, len), len));
         let taken = taken.and_then(|(reused, len)| match reused {
             Some(offset) => Some((offset, len)),
-            None => Some((self.len - self.local.take_fresh(len, limit)? - len, len)),
+            None => {
+                let mirrored = self.local.take_fresh(len, limit)?;
+                Some((self.unmirrored(mirrored, len), len))
+            }
         });
         let free = self.pacts[pieces].1.values().copied().max().unwrap_or(0);
         let (offset, len) = taken.ok_or_else(|| free.max(limit.saturating_sub(self.local.touched)))?;
@@ -195,24 +216,26 @@ impl Heap {
     fn pact(&mut self, terms: [u64; 3]) -> usize {
         self.pacts.iter().position(|(known, _)| *known == terms).unwrap_or_else(|| {
             self.pacts.push((terms, BTreeMap::new()));
-            self.pacts.len() - 1
+            self.pacts.len().saturating_sub(1)
         })
     }
 
     /// Reserves room for a symmetric extent of `bytes` bytes until it is taken or given up,
-    /// whatever holes the other ranks agree on. Returns the offset up to which room is reserved. If
-    /// there is less room than needed, it reserves less, because the ranks may agree on freeing
-    /// other regions first.
+    /// regardless of the holes on which the ranks agree. Returns the offset up to which room is
+    /// reserved. If there is less room than needed, it reserves less, because the ranks may agree
+    /// on freeing other regions first.
     pub(crate) fn promise_symmetric(&mut self, bytes: usize) -> usize {
-        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.top + len);
-        self.promised = end.min(self.len - self.local.top);
+        let len = grains(bytes).filter(|&len| len <= self.len);
+        let end = len.map_or(0, |len| self.symmetric.top.saturating_add(len));
+        self.promised = end.min(self.len.saturating_sub(self.local.top));
         self.promised
     }
 
     /// Reserves room like [`Heap::promise_symmetric`], but for a locked region: room that no region
     /// ever had.
     pub(crate) fn promise_locked(&mut self, bytes: usize) -> usize {
-        let end = grains(bytes).filter(|&len| len <= self.len).map_or(0, |len| self.symmetric.touched + len);
+        let len = grains(bytes).filter(|&len| len <= self.len);
+        let end = len.map_or(0, |len| self.symmetric.touched.saturating_add(len));
         self.promised = end.min(self.fresh().end);
         self.promised
     }
@@ -241,7 +264,7 @@ impl Heap {
         self.promised = 0;
     }
 
-    /// Takes a symmetric extent in a hole or ending at or below `limit`, the least that any rank
+    /// Takes a symmetric extent in a hole or ending at or below `limit`, the minimum that any rank
     /// has promised. The same calls return the same results on all ranks. On failure returns the
     /// longest length available.
     pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
@@ -260,10 +283,12 @@ impl Heap {
 }
 
 fn extent(offset: usize, len: usize, fresh: Range<usize>) -> Extent {
-    let fresh_start = fresh.start.clamp(offset, offset + len);
-    let fresh_end = fresh.end.clamp(fresh_start, offset + len);
+    let end = offset.saturating_add(len);
+    let fresh_start = fresh.start.clamp(offset, end);
+    let fresh_end = fresh.end.clamp(fresh_start, end);
     Extent { offset, len, fresh_start, fresh_end }
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests;

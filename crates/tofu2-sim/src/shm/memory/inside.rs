@@ -5,10 +5,10 @@
 //!
 //! ```text
 //! operation                                owner
-//! I1  announce the regions (the last: RMW) D1  move the region's generation
+//! I1  announce the regions (the last: RMW) D1  advance the region's generation
 //! I2  full barrier                         D2  full barrier
-//! I3  look at the generation               D3  look at all ranks' announcements
-//! I4  copy                                     until none names the region
+//! I3  check the generation                 D3  check all ranks' announcements
+//! I4  copy                                     until none contains the region
 //! I5  withdraw (release)
 //! ```
 //! This is a store-buffer race: if I3 misses D1, then D3 sees I1 and the owner waits for I5. The
@@ -19,7 +19,7 @@
 //! [`super::retired`] covers them.
 //!
 //! Inside one process, a one-word [`UseCount`] is used instead: it needs no barrier, and no other
-//! process can disturb it, so references to memory may depend on it.
+//! process can interfere with it, so references to memory may rely on it.
 
 use core::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -117,7 +117,7 @@ impl<W: AnnouncementWord, const N: usize> Drop for Inside<'_, W, N> {
 
 /// Announces (I1 and I2) in some of the rank's own `words`, of which there are at most 32; one
 /// barrier suffices for all `ids`. `rest` is called while too few words are free: no caller waits
-/// while it holds some. The words in use are marked in the rank's private `taken`, one bit each,
+/// while it holds words. The words in use are marked in the rank's private `taken`, one bit each,
 /// and not in the words, which peers can write too.
 #[inline]
 pub(crate) fn announce<'a, W: AnnouncementWord, const N: usize>(
@@ -162,7 +162,7 @@ pub(crate) fn barrier() {
     fence(SeqCst);
 }
 
-/// Returns whether one of a rank's `words` names the region: D3.
+/// Returns whether one of a rank's `words` contains the region: D3.
 pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
     // Acquire, pairs with the release in `Inside::drop`: earlier copies are visible and complete.
     words.iter().any(|word| word.look() == id.to_bits())
@@ -170,8 +170,8 @@ pub(crate) fn names<W: AnnouncementWord>(words: &[W], id: RegionId) -> bool {
 
 /// Set in a count's word once it is closed; the other bits count the operations inside.
 const CLOSED: u64 = 1 << 63;
-/// Set once the count was seen closed and empty: an operation that arrives too late is still
-/// counted for a moment, but is not inside.
+/// Set once the count has been observed to be closed and empty: an operation that arrives too late
+/// is briefly counted, but is not inside.
 const QUIESCENT: u64 = 1 << 62;
 
 /// Counts operations of this process inside some memory until it is closed.
@@ -206,7 +206,7 @@ impl<W: AnnouncementWord> UseCount<W> {
     }
 }
 
-/// An operation inside, as a [`UseCount`] counts it.
+/// An operation inside, counted by a [`UseCount`].
 #[derive(Debug)]
 pub(crate) struct Use<'a, W: AnnouncementWord>(&'a W);
 

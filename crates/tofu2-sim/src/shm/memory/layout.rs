@@ -8,14 +8,16 @@
 //! (Where ranks are threads of one process there is no file.)
 //!
 //! *Protocol words* (everything but the heap) are only ever accessed as atomics, the heap only
-//! through [`rdma_fabric::access`]. So no byte is ever accessed in two ways.
+//! through [`rdma_fabric::access`]. So no byte is ever accessed in both ways.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 use super::inside::ANNOUNCEMENTS;
 use crossbeam_utils::CachePadded;
 
 /// Bytes that CPUs transfer as one unit, a power of two; words that different ranks write are at
-/// least this far apart: the alignment of [`CachePadded`], such as 128 where lines are fetched in pairs
-/// (x86-64), but never less than the 64 bytes of alignment that a region is promised.
+/// least this far apart: the alignment of [`CachePadded`], such as 128 where lines are fetched in
+/// pairs (x86-64), but never less than the 64 bytes of alignment that are guaranteed for regions.
 pub(crate) const CACHE_LINE: usize = {
     let padding = align_of::<CachePadded<u8>>();
     if padding < 64 { 64 } else { padding }
@@ -56,18 +58,18 @@ pub(crate) const GATES: usize = 64;
 pub(crate) const GATE_PACKET: usize = (rdma_fabric::barrier::Wave::WORDS * 8).next_multiple_of(CACHE_LINE);
 /// Bytes of a gate record: a line of words and two signals.
 pub(crate) const GATE_RECORD: usize = CACHE_LINE + 2 * GATE_PACKET;
-/// Number of RDMA engines that a directory has room for.
+/// Number of RDMA engines for which a directory has room.
 pub(crate) const QUEUE_ENGINES: usize = 8;
-/// Number of control queues per engine that a directory has room for.
+/// Number of control queues per engine for which a directory has room.
 pub(crate) const QUEUE_NUMBERS: usize = 16;
-/// Number of queues sharing a control queue that a directory has room for.
+/// Number of queues sharing a control queue for which a directory has room.
 pub(crate) const QUEUE_CONTEXTS: usize = 8;
 
 // ----- a segment -----
 
 fields! {
     /// `u64`, nonzero once the segment's rank is lost, or the job is aborted
-    /// ([`crate::shm::job::abort`]). On the bell's line, because a poster looks at both.
+    /// ([`crate::shm::job::abort`]). On the bell's line, because a poster reads both.
     LOST: 8, 0;
     /// `u32`, the doorbell; the only word that is not 8 bytes long, accessed only through
     /// [`super::mapping::Mapping::bell`]. Unused in the control block.
@@ -79,11 +81,10 @@ fields! {
     /// `u64`, the next free position of the notice ring and the rank that took the last one;
     /// written by producers.
     RING_TAIL: 8, 2 * CACHE_LINE;
-    /// `u64`, the head as a producer last read it. On the tail's line, because only producers touch
-    /// it.
+    /// `u64`, the head as last read by a producer. On the tail's line, because only producers
+    /// access it.
     RING_SEEN: 8, RING_TAIL + 8;
-    /// `u64` each, the regions that the rank's operations in progress are inside of; written by the
-    /// rank.
+    /// `u64` each, the regions that the rank's operations in progress access; written by the rank.
     INSIDE: 8 * ANNOUNCEMENTS, 3 * CACHE_LINE;
     /// `u64`, nonzero if control queues of the rank have released commands that no rank is
     /// executing yet; written by any rank.
@@ -92,7 +93,7 @@ fields! {
     /// it is parked. This word and the `PARKED_` and `SEALED` words after it are written by the
     /// rank and read by the watchdog ([`crate::shm::waiting::watchdog`]).
     PARKINGS: 8, QUEUES_PENDING + CACHE_LINE;
-    /// `u64`, the number of times that the parked rank has looked again without result.
+    /// `u64`, the number of times that the parked rank has checked again without success.
     PARKED_LOOKS: 8, PARKINGS + 8;
     /// `u64`, the event that the parked rank waits for.
     PARKED_WHAT: 8, PARKINGS + 16;
@@ -116,7 +117,8 @@ fields! {
     RING_CLAIMS: 8 * RING_CAPACITY, RING + RING_CAPACITY * RING_SLOT;
     /// First gate record: the records of all gates, then those of the start/end gates' end halves.
     GATE_RECORDS: (GATES + START_GATES) * GATE_RECORD, (RING_CLAIMS + RING_CAPACITY * 8).next_multiple_of(CACHE_LINE);
-    /// First word of the directory of control queues: the region key of the queue's words, or 0.
+    /// First word of the directory of control queues. Each word is the region key of a queue's
+    /// words, or 0.
     QUEUES: QUEUE_ENGINES * QUEUE_NUMBERS * QUEUE_CONTEXTS * 8, GATE_RECORDS + (GATES + START_GATES) * GATE_RECORD;
     /// First word of the table of the ranks that own the node's control queues; in the segment of
     /// the node's first rank.
@@ -165,19 +167,18 @@ fields! {
     STUCK: 8, CACHE_LINE + 24;
     /// `u64`, the rank that aborts the job and the exit code, or 0.
     ABORTING: 8, CACHE_LINE + 32;
-    /// `u64`, the same once no segment admits operations any more; until then 0.
+    /// `u64`, the same once no segment admits operations any longer; until then 0.
     ABORTED: 8, CACHE_LINE + 40;
-    /// `u64`, number of arrivals at phases of symmetric allocations; only a hint as to when to
-    /// wake.
+    /// `u64`, number of arrivals at phases of symmetric allocations; only a hint for wake-ups.
     ARRIVALS: 8, 2 * CACHE_LINE;
     /// `u64`, the options of the job's control queues
     /// ([`crate::shm::queues::config::QueueOptions`]); never changes.
     QUEUE_OPTIONS: 8, ARRIVALS + 8;
-    /// `u64`, a random number that distinguishes the job from others; never changes. 0 where ranks
+    /// `u64`, a random number that distinguishes the job from others; never changes. 0 if ranks
     /// share a process.
     JOB: 8, ARRIVALS + 16;
-    /// `u64`, a random number that only processes of the job know; never changes. 0 where ranks
-    /// share a process.
+    /// `u64`, a random number that only processes of the job know; never changes. 0 if ranks share
+    /// a process.
     SECRET: 8, ARRIVALS + 24;
     /// First card.
     CARDS: 0, 3 * CACHE_LINE;
@@ -191,6 +192,7 @@ const RECORDS: usize = GATES + START_GATES;
 /// Returns the position of mirror `number`: first the mirrors of each record's source, then those
 /// of each record's destination, which have no packets. There is no mirror of a start half's
 /// source, nor of an end half's destination; their positions would overlap others.
+#[expect(clippy::arithmetic_side_effects, reason = "the number of a mirror, below `RECORDS + GATES`")]
 pub(crate) const fn gate_mirror(number: usize) -> usize {
     match number {
         ..RECORDS => CACHE_LINE + number.saturating_sub(START_GATES) * GATE_RECORD,
@@ -211,11 +213,11 @@ fields! {
     CARD_STATE: 8, 0;
     /// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
     CARD_PHASE: 8, 8;
-    /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0
-    /// where ranks are threads.
+    /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0 if
+    /// ranks are threads.
     CARD_ENDED: 8, 16;
-    /// `u64` in a card: the process of the rank ([`crate::shm::job::holder::Holder`]); always 0
-    /// where ranks are threads.
+    /// `u64` in a card: the process of the rank ([`crate::shm::job::holder::Holder`]); always 0 if
+    /// ranks are threads.
     CARD_HOLDER: 8, 24;
     /// `u64` in a card: nonzero while any thread of the rank is parked or about to park. So a
     /// change of state need not touch the segments of all ranks, in most of which no thread waits.
@@ -253,7 +255,7 @@ const _: () = assert!(super::heap::GRAIN.is_multiple_of(2), "what is promised is
 /// Value of [`MAGIC`]: name, version and line length of this layout.
 pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0c\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
-/// Returns whether [`PAGE`] suits a system with pages of `bytes` bytes.
+/// Checks that [`PAGE`] is suitable for a system with pages of `bytes` bytes.
 ///
 /// # Errors
 /// [`rdma_fabric::FabricError::Unsupported`].
@@ -268,6 +270,7 @@ pub(crate) fn check_page(bytes: usize) -> Result<(), rdma_fabric::FabricError> {
 
 /// Fails to compile unless each part, given as its first byte and its length, ends before the next
 /// one starts.
+#[expect(clippy::arithmetic_side_effects, reason = "evaluated by the compiler, which reports overflow")]
 const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
     let mut next = 1;
     while next < N {
@@ -278,6 +281,7 @@ const fn in_order<const N: usize>(parts: [(usize, usize); N]) {
 }
 
 /// Fails to compile unless each offset starts a line.
+#[expect(clippy::arithmetic_side_effects, reason = "evaluated by the compiler, which reports overflow")]
 const fn on_own_lines<const N: usize>(starts: [usize; N]) {
     let mut next = 0;
     while next < N {

@@ -1,15 +1,17 @@
 //! The sources of the pages of a segment's heap, and the check whether pages are available.
 //!
-//! A region has its pages when it is allocated, so that no access to it fails: a system that has
-//! promised more memory than it has kills a process when it cannot keep the promise. Pages are
-//! taken in pieces, each compared first with the memory that the machine and the control group have
-//! left.
+//! A region has its pages when it is allocated, so that no access to it fails: a system that
+//! overcommits memory kills a process when memory runs out. Pages are taken in pieces, each of
+//! which is first compared with the memory left in the machine and in the control group.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 use super::{heap::Extent, mapping::Mapping};
 use crate::available::{self, Left, STEP};
 use rdma_fabric::{FabricError, Rank, error::OutOfMachineMemory};
 
-/// Bytes taken at once. Other ranks may take as many between the comparison and the taking.
+/// The number of bytes taken at a time. Other ranks may take as many between the comparison and the
+/// allocation.
 const PIECE: usize = 4 << 20;
 
 /// The bytes that each of many ranks may take between two comparisons.
@@ -33,7 +35,7 @@ pub(crate) enum Pages {
 #[derive(Debug)]
 pub(super) struct Unchecked {
     bytes: usize,
-    /// The number of ranks that take memory of this machine.
+    /// The number of ranks that use memory of this machine.
     ranks: usize,
 }
 
@@ -42,20 +44,20 @@ impl Unchecked {
         Unchecked { bytes: 0, ranks }
     }
 
-    /// Returns the number of ranks that take memory of this machine.
+    /// Returns the number of ranks that use memory of this machine.
     pub(super) fn ranks(&self) -> usize {
         self.ranks
     }
 
     /// Returns whether a comparison is due before `bytes` more are taken.
     pub(super) fn is_due(&self, bytes: usize) -> bool {
-        self.bytes.saturating_add(bytes) >= (STEP / self.ranks.max(1)).max(SHARE)
+        self.bytes.saturating_add(bytes) >= STEP.checked_div(self.ranks).unwrap_or(STEP).max(SHARE)
     }
 
     /// Counts bytes that are about to be taken. Returns whether a comparison is due.
     fn count(&mut self, bytes: usize) -> bool {
         let due = self.is_due(bytes);
-        self.bytes = if due { 0 } else { self.bytes + bytes };
+        self.bytes = if due { 0 } else { self.bytes.saturating_add(bytes) };
         due
     }
 }
@@ -70,23 +72,24 @@ impl Pages {
         (rank, requested): (Rank, usize),
         extent: Extent,
     ) -> Result<(), Option<FabricError>> {
-        // Bytes that were in use before have their pages, unless these were refused then.
+        // Bytes that have been in use before already have their pages, unless these were refused.
         let (start, end) = (extent.fresh_start, extent.fresh_end);
-        if unchecked.count(end - start) {
+        let fresh = end.saturating_sub(start);
+        if unchecked.count(fresh) {
             let mut at = start;
             while at < end {
-                let left = (end - at) as u64;
-                let taken = available::check(left, available::memory())
+                let left = end.saturating_sub(at);
+                let taken = available::check(left as u64, available::memory())
                     .map_err(|left| {
                         let Left { amount: available, limit } = left;
                         Some(FabricError::from(OutOfMachineMemory { rank, requested, ranks: 1, available, limit }))
                     })
-                    .and_then(|()| self.reserve(segment, at, PIECE.min(end - at)));
+                    .and_then(|()| self.reserve(segment, at, PIECE.min(left)));
                 taken.inspect_err(|_| self.release(start, at))?;
-                at = (at + PIECE).min(end);
+                at = at.saturating_add(PIECE).min(end);
             }
         } else if matches!(self, Pages::Private) {
-            self.reserve(segment, start, end - start)?;
+            self.reserve(segment, start, fresh)?;
         }
         match self {
             Pages::Private => Ok(()),
@@ -95,8 +98,8 @@ impl Pages {
         }
     }
 
-    /// Gives pages to `len` bytes of the heap, which keep their contents in a file and are zeroed
-    /// elsewhere.
+    /// Provides `len` bytes of the heap with pages. The bytes keep their contents in a file, and
+    /// are zeroed otherwise.
     fn reserve(&self, segment: &Mapping, offset: usize, len: usize) -> Result<(), Option<FabricError>> {
         match self {
             Pages::Private => {
@@ -104,24 +107,28 @@ impl Pages {
                 Ok(())
             }
             #[cfg(target_os = "linux")]
-            Pages::File { file, heap_at } => crate::shm::processes::memory_file::reserve(file, heap_at + offset, len),
+            Pages::File { file, heap_at } => {
+                crate::shm::processes::memory_file::reserve(file, heap_at.saturating_add(offset), len)
+            }
         }
     }
 
-    /// Gives the whole pages between two offsets of the heap back to the system.
+    /// Returns the whole pages between two offsets of the heap to the system.
     fn release(&self, start: usize, end: usize) {
         match self {
             // The system has refused nothing here; the pages stay with the process.
             Pages::Private => {}
             #[cfg(target_os = "linux")]
             Pages::File { file, heap_at } => {
-                crate::shm::processes::memory_file::release(file, heap_at + start, heap_at + end);
+                let [start, end] = [start, end].map(|at| heap_at.saturating_add(at));
+                crate::shm::processes::memory_file::release(file, start, end);
             }
         }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 

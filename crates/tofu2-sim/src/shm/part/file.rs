@@ -5,6 +5,8 @@
 //! ranks connect to it, prove that they run as the same user and know the job's secret, and receive
 //! the file. Then the socket closes.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::PartPlan;
 use crate::shm::{
     admission,
@@ -27,11 +29,13 @@ use std::{os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 /// The name of the file.
 const FILE_NAME: &str = "onesided-part";
 /// Bytes of the private mapping that represents the segments of all other nodes: the line of
-/// protocol words that contains whether the job was aborted.
+/// protocol words with the job's abort flag.
 const ABSENT: usize = layout::CACHE_LINE;
 const _: () = assert!(layout::LOST < ABSENT && layout::WATCH < ABSENT);
 /// How long a rank tries to connect to the socket of its node's first rank.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long the first rank's socket stays open for the others.
+const HANDING_OUT: Duration = Duration::from_secs(60);
 
 impl PartPlan {
     /// Returns the plan of the whole job.
@@ -50,6 +54,18 @@ impl PartPlan {
         plan.checked()
     }
 
+    /// Returns the offset in the file of this node's `index`-th segment or, for one past the last, of
+    /// the mirrors. The file's length must have been found to fit.
+    fn segment_at(plan: &Plan, index: usize) -> usize {
+        plan.part_bytes(index).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the offset in the file of the mirrors of this node's `index`-th rank, likewise.
+    fn mirrors_at(&self, plan: &Plan, index: usize) -> usize {
+        let before = index.saturating_mul(layout::GATE_MIRRORS);
+        Self::segment_at(plan, self.local.len()).saturating_add(before)
+    }
+
     fn file_bytes(&self, plan: &Plan) -> Result<usize> {
         let most = isize::MAX as usize / 2;
         let mirrors = self.local.len().checked_mul(layout::GATE_MIRRORS);
@@ -59,7 +75,7 @@ impl PartPlan {
     }
 }
 
-/// Creates the file of a node's part of the job, and hands it to the node's other ranks under this
+/// Creates the file of a node's part of the job, and passes it to the node's other ranks under this
 /// `number` and `secret`.
 pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint> {
     let plan = part.job()?;
@@ -69,11 +85,12 @@ pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint
     let file = memory_file::create(FILE_NAME, len, control_bytes)?;
     let no_pages = || FabricError::System { call: &"fallocate", errno: rustix::io::Errno::NOSPC.raw_os_error() };
     for index in 0..part.local.len() {
-        let at = control_bytes + index * plan.segment_bytes();
+        let at = PartPlan::segment_at(&plan, index);
         memory_file::reserve(&file, at, layout::RESERVED).map_err(|error| error.unwrap_or_else(no_pages))?;
     }
-    let (at, mirrors) = (control_bytes + part.local.len() * plan.segment_bytes(), layout::GATE_MIRRORS);
-    memory_file::reserve(&file, at, part.local.len() * mirrors).map_err(|error| error.unwrap_or_else(no_pages))?;
+    let mirrors = part.local.len().saturating_mul(layout::GATE_MIRRORS);
+    memory_file::reserve(&file, part.mirrors_at(&plan, 0), mirrors)
+        .map_err(|error| error.unwrap_or_else(no_pages))?;
     let whole = MappedFile::new(&file, len)?;
     let control = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
     let set = |at, value: u64| control.word(at).store(value, Relaxed);
@@ -91,7 +108,8 @@ pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint
     attach(part, plan, (control, &whole), file)
 }
 
-/// Gets the file of a node's part of the job from the node's first rank, while `goes_on` returns no error.
+/// Fetches the file of a node's part of the job from the node's first rank, as long as `goes_on`
+/// returns no error.
 pub(super) fn join(part: &PartPlan, number: u64, secret: u64, goes_on: &dyn Fn() -> Result<()>) -> Result<Endpoint> {
     let plan = part.job()?;
     let first = part.local.first().copied().unwrap_or(part.me);
@@ -114,7 +132,7 @@ fn attach(
     if !control.take(part.me.index(), Holder::Somebody) {
         return Err(FabricError::RankTaken { rank: part.me });
     }
-    let at = |index: usize| plan.control_bytes() + index * plan.segment_bytes();
+    let at = |index: usize| PartPlan::segment_at(&plan, index);
     let absent = Mapping::in_process(ABSENT, ABSENT)?;
     let segment = |rank: usize| match part.local.iter().position(|local| local.index() == rank) {
         Some(index) => Mapping::of_file(whole, at(index), plan.segment_bytes(), layout::HEAP),
@@ -122,23 +140,22 @@ fn attach(
     };
     let segments = (0..plan.ranks).map(segment).collect();
     let mirrors_of = |index: usize| {
-        let at = at(part.local.len()) + index * layout::GATE_MIRRORS;
-        Mapping::of_file(whole, at, layout::GATE_MIRRORS, layout::GATE_MIRRORS)
+        Mapping::of_file(whole, part.mirrors_at(&plan, index), layout::GATE_MIRRORS, layout::GATE_MIRRORS)
     };
     let mirrors = part.local.iter().enumerate().map(|(index, rank)| (*rank, mirrors_of(index))).collect();
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let index = part.local.iter().position(|local| *local == part.me).unwrap_or(0);
-    let pages = Pages::File { file, heap_at: at(index) + layout::HEAP };
+    let pages = Pages::File { file, heap_at: at(index).saturating_add(layout::HEAP) };
     let elsewhere = Elsewhere::new(plan.ranks, &part.local, mirrors);
     let job = Job::new(control, plan, segments, start).of_part(elsewhere);
     Endpoint::new(Arc::new(job), part.me, pages)
 }
 
-/// Serves the file to the node's other ranks, on a separate thread, until each has it.
+/// Serves the file to the node's other ranks, on a separate thread, until each of them has it.
 fn hand_out(mut broker: Broker, part: &PartPlan, file: Arc<OwnedFd>) -> Result<()> {
-    let until = Instant::now() + 3 * PATIENCE;
-    let others = part.local.len() - 1;
+    let until = Instant::now() + HANDING_OUT;
+    let others = part.local.len().saturating_sub(1);
     broker.deposit(part.local[0], file.try_clone().map_err(|error| refused_copy(&error))?);
     let serve = move || {
         while broker.fetched() < others && Instant::now() < until {

@@ -1,5 +1,7 @@
 //! Attaching a process that a launcher started to its job, through one environment variable.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     super::{
         endpoint::Endpoint,
@@ -29,7 +31,7 @@ pub(crate) fn from_env(process: Holder) -> Result<Option<Endpoint>, FabricError>
     attach(&variable, process).map(Some)
 }
 
-/// Attaches to the job that a variable names.
+/// Attaches to the job that a variable identifies.
 pub(crate) fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint, FabricError> {
     layout::check_page(rustix::param::page_size())?;
     let JobVariable { rank, ranks, segment_bytes, memory, job } = *variable;
@@ -53,7 +55,7 @@ pub(crate) fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint
     let age = Duration::from_nanos(monotonic_ns().saturating_sub(plan.start_ns));
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let peers = PeerMemories::new(broker, Rank::new(rank), ranks);
-    let pages = Pages::File { file, heap_at: plan.segment_at(rank as usize) + layout::HEAP };
+    let pages = Pages::File { file, heap_at: plan.segment_at(rank as usize).saturating_add(layout::HEAP) };
     let job = Arc::new(Job::new(control, plan, segments, start).of_processes(peers));
     let endpoint = Endpoint::new(job.clone(), Rank::new(rank), pages)?;
     job.attached();
@@ -71,7 +73,7 @@ pub(crate) struct JobVariable {
     pub(crate) segment_bytes: usize,
     /// The descriptor number under which the process has inherited the job's file.
     pub(crate) memory: RawFd,
-    /// The job's number, which is also in the file.
+    /// The job's number, which is also stored in the file.
     pub(crate) job: u64,
 }
 

@@ -10,23 +10,23 @@
 //! A3  take the claim, or set AGAIN        S3  if there is credit: as A3
 //!
 //! executor, having taken the claim
-//! E1  look at `started` and `scheduled`; execute what both allow
-//! E2  give the claim back if AGAIN is not set; else clear it and go to E1
+//! E1  read `started` and `scheduled`; execute what both allow
+//! E2  release the claim if AGAIN is not set; else clear it and go to E1
 //! ```
 //! The claim word is changed only by read-modify-writes: if A3 finds the claim taken, then E2 comes
 //! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees all that the
 //! last executor saw, and A1. A poster that finds no credit leaves: the barriers ensure that either
-//! its S3 sees A1 or the advancer's E1 sees S1. A poster that does A3 in any case, because it has
-//! seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
+//! its S3 sees A1 or the advancer's E1 sees S1. A poster that executes A3 in any case, because it
+//! has seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
 //!
 //! `scheduled` is a count, so concurrent advances add up.
 //!
 //! # Death
-//! The claim names the executor. If the executor has ended, the next rank takes over its claim. The
-//! *stage* records its progress, in one word with the position of the next command and its phase:
-//! *idle*; *data* (bytes that were not announced to any rank may have been written; writing them
-//! again changes nothing); *past* (other ranks may have seen the effects, so they must not be
-//! repeated).
+//! The claim identifies the executor. If the executor has ended, the next rank takes over its
+//! claim. The *stage* records its progress, in one word with the position of the next command and
+//! its phase: *idle*; *data* (bytes that were not announced to any rank may have been written;
+//! writing them again changes nothing); *past* (other ranks may have seen the effects, so they must
+//! not be repeated).
 
 use crate::{control_queue::ring, shm::memory::word::Word};
 use core::sync::atomic::{
@@ -81,7 +81,7 @@ pub(crate) struct ClaimWords<'a, W> {
     pub(crate) depth: u32,
 }
 
-/// In a claim: something changed since the executor last looked.
+/// In a claim: something has changed since the executor last checked.
 const AGAIN: u64 = 1 << 32;
 
 /// The progress of an executor with the next command.
@@ -137,7 +137,7 @@ pub(crate) enum Attempt {
 pub(crate) enum TurnEnd {
     /// Nothing to be executed.
     Nothing,
-    /// Another CPU is executing, and will look again.
+    /// Another CPU is executing, and will check again.
     Theirs,
     /// More commands can be executed, and no CPU is executing them.
     More,
@@ -152,7 +152,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.stage.load(Acquire) >> 2
     }
 
-    /// Does A1 and A2, and returns the sum of all advances.
+    /// Executes A1 and A2, and returns the sum of all advances.
     #[inline]
     pub(crate) fn advance(&self, slots: u64) -> u64 {
         self.scheduled.add_and_fence(slots)
@@ -164,7 +164,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         self.started.store_and_fence(position);
     }
 
-    /// Does the end of S1 for a poster that takes a turn in any case and so needs no barrier.
+    /// Executes the end of S1 for a poster that takes a turn in any case and so needs no barrier.
     #[inline]
     pub(crate) fn hand_over(&self, position: u64) {
         // Release: pairs with the acquire in `due`.
@@ -178,7 +178,8 @@ impl<W: Fencing> ClaimWords<'_, W> {
     }
 
     /// Returns whether a turn is worth trying: S3. A whole ring of credit may in fact be none, or
-    /// less, if the read pointer has moved meanwhile; the holder of the claim sees the exact value.
+    /// less, if the read pointer has moved in the meantime; the holder of the claim sees the exact
+    /// value.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let read = self.read();
@@ -197,8 +198,8 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
     }
 
-    /// Does A3, E1 and E2 as `me`, for at most `most` commands. Each is passed to `execute`, with
-    /// the claim held.
+    /// Executes A3, E1 and E2 as `me`, for at most `most` commands. Each is passed to `execute`,
+    /// with the claim held.
     pub(crate) fn turn(
         &self,
         me: u32,
@@ -263,7 +264,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
     }
 }
 
-/// Does A3, and returns whether `me` now has the claim; otherwise its holder will look again.
+/// Executes A3, and returns whether `me` now has the claim; otherwise its holder will check again.
 #[inline]
 fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     let mine = u64::from(me) + 1;
@@ -279,18 +280,18 @@ fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
     }
 }
 
-/// Does E2, and returns whether the claim was given back.
+/// Executes E2, and returns whether the claim was released.
 #[inline]
 fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
     let mine = u64::from(me) + 1;
     match claim.replace(mine, 0, AcqRel, Acquire) {
         Ok(()) => true,
-        // If the word is damaged, there is nothing to give back.
+        // If the word is damaged, there is nothing to release.
         Err(now) => claim.replace(mine | AGAIN, mine, AcqRel, Acquire).is_err() && now as u32 != me + 1,
     }
 }
 
-/// Gives the claim back, even if there is work left; the caller handles that.
+/// Releases the claim, even if there is work left; the caller handles that.
 fn give_back<W: Word>(claim: &W, me: u32) {
     let mine = u64::from(me) + 1;
     if claim.replace(mine, 0, AcqRel, Acquire).is_err() {

@@ -1,6 +1,8 @@
 //! The configuration of a job's control queues: a queue's size and the offsets of its rings, the
 //! reason it has stopped, and the options of all queues. Each is packed into a word that other
-//! ranks may have written.
+//! ranks may have overwritten.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 use super::{mrq, view};
 use crate::control_queue::{QueueMachine, descriptor::SLOT, stadd};
@@ -23,9 +25,10 @@ pub(crate) struct Geometry {
 /// The largest number of slots or records.
 pub(crate) const MOST_DEPTH: u32 = 1 << 16;
 
-/// Marks a config word, so that other words are not taken for one.
+/// Marks a config word, so that other words are not mistaken for one.
 const QUEUE: u64 = 0x51 << 56;
 
+#[expect(clippy::arithmetic_side_effects, reason = "depths are at most `MOST_DEPTH`, so the words of a queue are few")]
 impl Geometry {
     pub(crate) fn to_bits(self) -> u64 {
         let mode = match self.mode {
@@ -89,7 +92,7 @@ impl Stop {
             Stop::Closed => 3,
             Stop::Corrupt(what) => {
                 let parts = crate::control_queue::status::PARTS;
-                4 + parts.iter().position(|&part| part == what).unwrap_or(0) as u64
+                (parts.iter().position(|&part| part == what).unwrap_or(0) as u64).saturating_add(4)
             }
         }
     }
@@ -103,7 +106,7 @@ impl Stop {
             // Damaged words stop the queue too.
             _ => {
                 let parts = crate::control_queue::status::PARTS;
-                let part = usize::try_from(bits - 4).ok().and_then(|part| parts.get(part));
+                let part = usize::try_from(bits.saturating_sub(4)).ok().and_then(|part| parts.get(part));
                 Some(Stop::Corrupt(part.copied().unwrap_or(parts[0])))
             }
         }
@@ -116,7 +119,7 @@ impl Stop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueOptions {
     pub(crate) machine: QueueMachine,
-    /// Whether a STADD of one queue means the same on the rank's other queues.
+    /// Whether a STADD of one queue denotes the same memory on the rank's other queues.
     pub(crate) shared_address_space: bool,
     /// Whether each rank has a thread that executes the commands handed over to it.
     pub(crate) progress_thread: bool,

@@ -74,7 +74,7 @@ impl Queues for Endpoint {
 
 impl Endpoint {
     /// Prepares a queue for commands to other nodes, if there are any. Those of a session queue may
-    /// be handed over to this rank while it computes, so it gets a thread for them.
+    /// be handed over to this rank while it computes, so a thread is started for them.
     fn far_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<FarCommands>>> {
         if self.job().most_inline().is_none() {
             return Ok(None);
@@ -114,6 +114,7 @@ impl Endpoint {
 ///
 /// # Errors
 /// [`QueueError::Limit`].
+#[deny(clippy::arithmetic_side_effects)]
 fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
     let limit =
         |what, value: u32, limit: u32| QueueError::Limit { queue, what, value: value.into(), limit: limit.into() };
@@ -125,7 +126,7 @@ fn geometry(queue: QueueId, spec: &QueueSpec) -> Result<Geometry, QueueError> {
         }
     }
     if spec.initial_offset >= spec.depth {
-        return Err(limit("the initial offset", spec.initial_offset, spec.depth - 1));
+        return Err(limit("the initial offset", spec.initial_offset, spec.depth.saturating_sub(1)));
     }
     Ok(Geometry { mode: spec.mode, depth: spec.depth, mrq_depth: spec.mrq_depth, checked: spec.checked })
 }
@@ -150,7 +151,7 @@ impl<'a> NodeQueues<'a> {
         Some(NodeQueues { job, segment, machine: job.queues.machine })
     }
 
-    /// Returns the word of a control queue in the node's table.
+    /// Returns the word for a control queue in the node's table.
     fn word(&self, engine: u8, number: u8) -> &AtomicU64 {
         let index = usize::from(engine) % layout::QUEUE_ENGINES * layout::QUEUE_NUMBERS
             + usize::from(number) % layout::QUEUE_NUMBERS;
@@ -184,9 +185,9 @@ impl<'a> NodeQueues<'a> {
         !self.is_held(now) && word.compare_exchange(now, u64::from(me.number()) + 1, AcqRel, Relaxed).is_ok()
     }
 
-    /// Gives back a control queue that `me` holds.
+    /// Releases a control queue that `me` holds.
     pub(crate) fn give_back(&self, engine: u8, number: u8, me: Rank) {
-        // If the word is damaged, nothing is given back.
+        // If the word is damaged, nothing is released.
         let _ = self.word(engine, number).compare_exchange(u64::from(me.number()) + 1, 0, AcqRel, Relaxed);
     }
 }

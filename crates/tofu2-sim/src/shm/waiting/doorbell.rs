@@ -8,10 +8,10 @@
 //! waiter                              poster
 //! W0  set the watch                   P1  write the memory waited on
 //! W1  set bit 0 (RMW), remember word  P2  light barrier (the compiler only)
-//! W2  heavy barrier                   P3  look at bit 0; if set, at the watch; if that is
-//! W3  look at the memory again            what was written: count a ring, clear bit 0, wake
+//! W2  heavy barrier                   P3  check bit 0; if set, the watch; if that is
+//! W3  check the memory again              what was written: count a ring, clear bit 0, wake
 //! W4  park while the word is as remembered
-//! W5  if nobody else is between W0 and W5, clear bit 0
+//! W5  if no other thread is between W0 and W5, clear bit 0
 //! ```
 //! This is the store-buffer race: P1/P3 against W0, W1/W3. A wake-up is lost only if P3 misses W0
 //! or W1 *and* W3 misses P1. A barrier on both sides forbids that; because posting is much more
@@ -21,14 +21,13 @@
 //! Read-modify-writes on x86-64 are barriers by themselves.
 //!
 //! Parking is bounded in time ([`longest_park`]), for systems without a heavy barrier and against
-//! words damaged by other ranks. A waiter that wakes looks again, so the bound affects only
+//! words damaged by other ranks. A waiter that wakes checks again, so the bound affects only
 //! latency, never correctness.
 //!
 //! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last
-//! one clears it, since otherwise every later write to the segment would look at the watch. A
-//! poster that has seen it set may then ring for nothing, or not at all: a thread that prepares
-//! afterwards looks at the memory again. While several threads are parked, the watch is
-//! [`Watch::Any`].
+//! one clears it, since otherwise every later write to the segment would check the watch. A poster
+//! that has seen it set may then ring for nothing, or not at all: a thread that prepares afterwards
+//! checks the memory again. While several threads are parked, the watch is [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -56,7 +55,7 @@ pub(crate) enum Watch {
 }
 
 impl Watch {
-    /// Returns the watch as it is encoded in the segment.
+    /// Returns the watch as encoded in the segment.
     pub(crate) fn to_bits(self) -> u64 {
         match self {
             Watch::Any => 0,
@@ -99,7 +98,7 @@ pub(crate) trait Bell {
     fn set_parked(&self) -> u32;
     /// Clears bit 0.
     fn clear_parked(&self);
-    /// Makes every ticket stale, and leaves bit 0 as it is.
+    /// Makes every ticket stale, and leaves bit 0 unchanged.
     fn outdate(&self);
     /// Adds one if the word is still `seen`; this clears bit 0 and counts the ring.
     fn count_ring(&self, seen: u32) -> bool;
@@ -110,7 +109,7 @@ pub(crate) trait Bell {
     fn wake_all(&self);
 }
 
-/// Does W0 to W2. The caller then looks at the memory it waits for, and parks with the returned
+/// Executes W0 to W2. The caller then checks the memory it waits for, and parks with the returned
 /// ticket.
 pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
     bell.set_watch(watch.to_bits());
@@ -128,7 +127,7 @@ pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
     bell.park(ticket.0, longest);
 }
 
-/// Does W5, after which no ticket is left.
+/// Executes W5, after which no ticket is left.
 pub(crate) fn leave(bell: &impl Bell) {
     bell.clear_parked();
 }
@@ -138,7 +137,7 @@ pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
     bell.look() != ticket.0
 }
 
-/// Does P2 and P3. `hits` returns whether the write concerns a waiter with these bits.
+/// Executes P2 and P3. `hits` returns whether the write concerns a waiter with these bits.
 #[inline(always)]
 pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
     if let Some(seen) = parked(bell) {
@@ -150,7 +149,7 @@ pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parked(u32);
 
-/// Does P2 and looks at bit 0.
+/// Executes P2 and checks bit 0.
 #[inline(always)]
 pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     bell.light_barrier();
@@ -158,7 +157,7 @@ pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
     (seen & PARKED != 0).then_some(Parked(seen))
 }
 
-/// Does the rest of P3: wakes.
+/// Executes the rest of P3: wakes the threads.
 #[cold]
 pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
     // If this fails, another poster rings, which wakes every thread that this ring would wake.
@@ -239,8 +238,8 @@ impl Bell for BellWords<'_> {
     }
 }
 
-/// Returns the longest time that a rank stays parked without looking: with a heavy barrier, only a
-/// safety net.
+/// Returns the longest time that a rank stays parked without checking; with a heavy barrier, this
+/// is only a safety net.
 pub(crate) fn longest_park(heavy_barrier: bool) -> Duration {
     if heavy_barrier { Duration::from_millis(10) } else { Duration::from_millis(1) }
 }
@@ -253,7 +252,7 @@ mod system {
     };
     use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-    /// Lets heavy barriers of any process reach this one. Returns whether they do.
+    /// Registers this process for heavy barriers of any process. Returns whether that succeeded.
     pub(crate) fn register_process() -> bool {
         membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
     }
@@ -269,7 +268,8 @@ mod system {
             tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: longest.subsec_nanos().into(),
         };
-        // Whatever the outcome (woken, changed, interrupted, timed out), the waiter looks again.
+        // Regardless of the outcome (woken, changed, interrupted, timed out), the waiter checks
+        // again.
         let _ = futex::wait(bell, futex::Flags::empty(), expected, Some(&longest));
     }
 

@@ -4,7 +4,7 @@
 use super::super::{
     memory::{Loc, Memory},
     operation::Opcode,
-    platform::Timing,
+    platform::{LONGEST, Timing},
     slots::{NONE, Slots, Slotted},
     topology::PathId,
 };
@@ -223,7 +223,7 @@ impl Cut {
     }
 
     /// Returns the time that the packets before the one at `offset` take in addition to their
-    /// payload, in picoseconds.
+    /// payload, in picoseconds: at most [`LONGEST`].
     #[inline]
     pub(crate) fn extra_before(&self, timing: &Timing, offset: u64) -> u64 {
         if self.gap == 0 && self.size == timing.packet_payload {
@@ -231,7 +231,9 @@ impl Cut {
         }
         let packets = offset / self.size;
         let usual = offset / timing.packet_payload;
-        packets * self.gap + (packets - usual) * timing.occupancy(0)
+        // A packet is no longer than usual.
+        let more = packets.saturating_sub(usual).saturating_mul(timing.occupancy(0));
+        packets.saturating_mul(self.gap).saturating_add(more).min(LONGEST)
     }
 
     /// Returns the offset at which the last packet of a message begins.
@@ -251,5 +253,28 @@ impl Cut {
     #[inline]
     pub(super) fn tail(&self, timing: &Timing, bytes: u64) -> u64 {
         timing.payload(bytes).saturating_sub(timing.payload_before(self.last(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virt::platform::Platform;
+
+    /// The smallest packets, with the longest gaps of a machine between them.
+    #[test]
+    fn times_of_many_packets_can_be_added() {
+        let with = |name, value| Platform::fx100().with(name, value).unwrap();
+        for platform in [
+            with("packet_gap", 1_000_000_000_000),
+            with("packet_overhead", 1 << 20).with("link_byte", 10_000_000_000).unwrap(),
+        ] {
+            let timing = Timing::new(&platform, 1).unwrap();
+            let cut = Cut::new(&timing, 1, u8::MAX);
+            let longest = u64::from(timing.queues.longest);
+            let times = [cut.extra_before(&timing, longest), cut.payload(&timing, longest), timing.payload(1 << 50)];
+            let sum = times.into_iter().try_fold(timing.receive, u64::checked_add);
+            assert!(sum.is_some(), "{} and {times:?}", platform.name());
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Queues {
         state.closed = true;
         let left = state.toq.clear();
         (state.tcq, state.mrq) = Default::default();
-        // Mend the list of the queues that share the CQ.
+        // Repair the list of the queues that share the CQ.
         let here = self.nodes[node as usize].as_deref_mut();
         let mut at = here.and_then(|here| if here.close(id, queue, next) { None } else { here.first(id) });
         while let Some(before) = at {
@@ -111,7 +111,7 @@ impl Queues {
         self.slots[queue as usize].generation == generation
     }
 
-    /// Frees the slot of a closed queue to which there are no references any more.
+    /// Frees the slot of a closed queue to which no references remain.
     #[inline]
     pub(super) fn retire(&mut self, queue: u32) {
         let state = self.get(queue);
@@ -148,6 +148,7 @@ impl Core {
 }
 
 /// Checks that a spec's numbers are in range.
+#[deny(clippy::arithmetic_side_effects)]
 fn check_spec(rank: u32, spec: &QueueSpec, most: u32) -> Result<()> {
     let queue = asked_for(rank, spec);
     let limit = |what, value: u32, limit: u32| {
@@ -161,7 +162,7 @@ fn check_spec(rank: u32, spec: &QueueSpec, most: u32) -> Result<()> {
     }
     match spec.mode {
         QueueMode::Session if spec.initial_offset >= spec.depth => {
-            limit("the initial session offset", spec.initial_offset, spec.depth - 1)
+            limit("the initial session offset", spec.initial_offset, spec.depth.saturating_sub(1))
         }
         QueueMode::Normal | QueueMode::Exclusive if spec.initial_offset > 0 => {
             limit("the initial session offset of a queue without one", spec.initial_offset, 0)

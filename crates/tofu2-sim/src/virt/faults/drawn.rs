@@ -45,7 +45,7 @@ impl Faults {
     pub fn drawn(seed: u64, odds: &Odds) -> Self {
         let mut rng = ChaCha8::seed_from_u64(seed);
         let mut below = |bound: u64| rng.below(bound.max(1));
-        let nodes = odds.ranks.div_ceil(odds.ranks_per_node);
+        let nodes = odds.ranks.div_ceil(odds.ranks_per_node.max(1));
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX / 2);
         let mut stops = 0;
         let mut faults = Vec::new();
@@ -53,12 +53,12 @@ impl Faults {
             let at = Time::from_picos(below(nanos(odds.within)).saturating_mul(1000));
             let (from, to) = (below(nodes.into()) as u32, below(nodes.into()) as u32);
             let rank = below(odds.ranks.into()) as u32;
-            let long = Duration::from_nanos(1 + below(nanos(odds.longest)));
-            let lasts = Duration::from_nanos(1 + below(nanos(odds.longest)));
+            let long = Duration::from_nanos(below(nanos(odds.longest)).saturating_add(1));
+            let lasts = Duration::from_nanos(below(nanos(odds.longest)).saturating_add(1));
             let (engine, number) = (below(4) as u8, below(12) as u8);
             let kind = match below(8) {
                 0 if stops < odds.node_stops => {
-                    stops += 1;
+                    stops = stops.saturating_add(1);
                     FaultKind::NodeStop { node: from }
                 }
                 1 if odds.overflows => FaultKind::MrqOverflow { rank },
@@ -78,6 +78,19 @@ impl Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn odds_may_be_any_numbers() {
+        for odds in [
+            Odds { ranks: 0, ranks_per_node: 0, ..Odds::new(8, 2) },
+            Odds { ranks: u32::MAX, ranks_per_node: u32::MAX, ..Odds::new(8, 2) },
+            Odds { within: Duration::ZERO, longest: Duration::ZERO, ..Odds::new(8, 2) },
+            Odds { within: Duration::MAX, longest: Duration::MAX, node_stops: u32::MAX, ..Odds::new(8, 2) },
+            Odds { longest: Duration::from_nanos(u64::MAX), ..Odds::new(8, 2) },
+        ] {
+            assert_eq!(Faults::drawn(3, &odds).as_slice().len(), 10, "{odds:?}");
+        }
+    }
 
     #[test]
     fn draws_keep_within_their_odds() {

@@ -14,13 +14,13 @@ pub(crate) struct Injector(Option<Box<Injection>>);
 #[derive(Debug, Default)]
 struct Injection {
     faults: Vec<Fault>,
-    /// Whether each fault disturbed anything.
+    /// Whether each fault had an effect.
     struck: Vec<bool>,
     /// Links that are slow or down, with the fault's index.
     links: Vec<(usize, Link)>,
     /// Queues whose commands start later.
     stalls: Vec<(usize, Stall)>,
-    /// Faults that wait for the first command or notice they apply to.
+    /// Faults that wait for the first command or notice to which they apply.
     armed: VecDeque<(usize, FaultKind)>,
     credits: Vec<LateCredit>,
     /// Nodes that have stopped but whose ranks have not been ended yet.
@@ -56,7 +56,8 @@ pub(crate) struct LateCredit {
     pub(crate) slots: u8,
 }
 
-/// A fault that has begun: its name, and the rank that it affects, or the first rank of the node.
+/// A fault that has begun: its name, and the rank that it affects (the first rank of the node if it
+/// affects a node).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Struck {
     pub(crate) rank: u32,
@@ -84,7 +85,7 @@ impl Injection {
             let held = match link.extra {
                 _ if now >= link.until => late,
                 Some(extra) => late.saturating_add(extra),
-                None => late.max(link.until.saturating_add(arrival - now)),
+                None => late.max(link.until.saturating_add(arrival.saturating_sub(now))),
             };
             let held = if link.last > 0 { held.max(link.last.saturating_add(payload.max(1))) } else { held };
             if held > late {
@@ -120,7 +121,7 @@ impl Injector {
         let until = |lasts| now.saturating_add(picos(lasts));
         match kind {
             FaultKind::NodeStop { node } => {
-                let exists = u64::from(node) * u64::from(machine.ranks_per_node) < machine.ranks.into();
+                let exists = u64::from(node).saturating_mul(machine.ranks_per_node.into()) < machine.ranks.into();
                 injection.struck[index] = exists;
                 if exists {
                     injection.stopped.push(node);
@@ -217,10 +218,10 @@ impl Injector {
             _ => None,
         })?;
         injection.credits.push(credit);
-        Some((injection.credits.len() as u32 - 1, by))
+        Some(((injection.credits.len() as u32).saturating_sub(1), by))
     }
 
-    /// Returns the advance that a `Credit` event belongs to.
+    /// Returns the advance to which a `Credit` event belongs.
     pub(crate) fn late_credit(&self, index: u32) -> Option<LateCredit> {
         self.0.as_ref()?.credits.get(index as usize).copied()
     }

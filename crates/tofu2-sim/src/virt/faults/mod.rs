@@ -6,12 +6,11 @@
 //! like any other: they are part of the trace hash, and a timeline marks them.
 //!
 //! # Effects
-//! * [`FaultKind::NodeStop`]: the node's ranks are lost in the middle of whatever they are doing.
-//!   Messages that have left the node but not arrived never arrive, since the loss is known at
-//!   once.
+//! * [`FaultKind::NodeStop`]: the node's ranks are lost, no matter what they are doing. Messages
+//!   that have left the node but not arrived never arrive, since the loss is known immediately.
 //! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: messages from one node to another take
 //!   longer, or wait until the link is up again. Messages keep their order. (The nodes are the two
-//!   *ends*, whatever the route between them: the latency model has no links.)
+//!   *ends*, regardless of the route between them: the latency model has no links.)
 //! * [`FaultKind::MrqOverflow`]: the next notice for any control queue of the rank finds the MRQ
 //!   full.
 //! * [`FaultKind::LateCompletion`]: the rank's next completion in a TCQ is late.
@@ -23,8 +22,10 @@
 //!   while the rest is still in flight. Puts in strong order are exempt: their bytes would be
 //!   visible before those that they must follow.
 //!
-//! "The next" is the first one after the fault's time. A fault that finds nothing to disturb has no
-//! effect; [`FaultReport`] lists these.
+//! "The next" is the first one after the fault's time. A fault that nothing matches has no effect;
+//! [`FaultReport`] lists these.
+
+#![deny(clippy::arithmetic_side_effects)]
 
 mod drawn;
 mod injector;
@@ -153,16 +154,16 @@ impl Faults {
     }
 }
 
-/// The faults of a run, and whether each disturbed anything.
+/// The faults of a run, and whether each had an effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultReport {
     /// All faults of the job. Passing their text to [`super::Job::faults`] again replays the run.
     pub faults: Faults,
-    /// Whether each fault disturbed anything, in the same order.
+    /// Whether each fault had an effect, in the same order.
     pub struck: Vec<bool>,
 }
 
-/// The numbers of nodes, ranks and queues of a job that a fault can name.
+/// The numbers of nodes, ranks and queues of a job that a fault can refer to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) ranks: u32,
@@ -174,8 +175,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the item that `kind` names but the job does not have: its name, its number, and the
-    /// number of such items in the job.
+    /// Returns the item that `kind` refers to but the job does not have: its name, its number, and
+    /// the number of such items in the job.
     fn missing(&self, kind: FaultKind) -> Option<(&'static str, u128, u32)> {
         let named = kind.in_words().1.into_iter().filter_map(|(key, number)| match key {
             "rank" => Some(("rank", number, self.ranks)),
@@ -189,10 +190,10 @@ impl Limits {
 }
 
 impl Faults {
-    /// Checks that the job has all items that the faults name.
+    /// Checks that the job has all items that the faults refer to.
     ///
     /// # Errors
-    /// The first fault that names something else.
+    /// The first fault that refers to another item.
     pub(super) fn check(&self, limits: Limits) -> Result<(), BadFault> {
         for (fault, &number) in self.0.iter().zip(&self.1) {
             if let Some((what, named, there)) = limits.missing(fault.kind) {

@@ -84,7 +84,7 @@ impl FromStr for Fault {
         }
         let used = Cell::new(0);
         let value = |key: &str| -> Result<u64, BadFault> {
-            used.set(used.get() + 1);
+            used.set(used.get().saturating_add(1));
             let found = values.iter().find(|(known, _)| *known == key);
             found.map(|(_, value)| *value).ok_or_else(|| bad(format!("`{key}=` is missing")))
         };

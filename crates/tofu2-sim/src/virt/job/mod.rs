@@ -1,5 +1,7 @@
 //! Setup of a simulated job and placement of its ranks.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod run;
 
 pub use run::{PartialRun, Run};
@@ -9,7 +11,7 @@ use super::{
     executor::Progress,
     faults::Faults,
     network::{Arbiter, NetworkModel},
-    platform::{Platform, Timing},
+    platform::{MOST_ENGINES, Platform, Timing},
     topology::{Choice, Crossbar, Fold, Folding, MAX_NODES, Path, Paths, Placement, Route, TofuShape, Topology, Torus},
 };
 use rdma_fabric::{FabricError, Rank, Time};
@@ -56,7 +58,7 @@ impl fmt::Debug for Job<'_> {
     }
 }
 
-/// The network as the caller gave it.
+/// The network as specified by the caller.
 #[derive(Debug)]
 enum Shape {
     Torus(Torus),
@@ -176,7 +178,8 @@ impl<'a> Job<'a> {
     }
 
     /// Adds a random latency of up to `longest` to each leg of an operation. Messages then keep
-    /// their order only where the contract promises it, which is another way to explore schedules.
+    /// their order only where the contract guarantees it, which is another way to explore
+    /// schedules.
     #[must_use]
     pub fn jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
@@ -219,7 +222,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Calls the given function with the number of events and the virtual time after every `every`
+    /// Calls the given function with the number of events and the virtual time, once per `every`
     /// events.
     #[must_use]
     pub fn progress(self, every: u64, tell: impl FnMut(u64, Time) + 'a) -> Self {
@@ -227,11 +230,12 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Returns the number of links on the route of the job's messages from rank `a` to rank `b`, or
-    /// of crossbars.
+    /// Returns the number of links (or crossbars) on the route of the job's messages from rank `a`
+    /// to rank `b`.
     ///
     /// # Errors
     /// [`FabricError::Setting`], [`FabricError::NoSuchRank`].
+    #[expect(clippy::arithmetic_side_effects, reason = "a plan has ranks on each node")]
     pub fn hops(&self, a: Rank, b: Rank) -> Result<u32, FabricError> {
         let plan = self.plan()?;
         if let Some(&rank) = [a, b].iter().find(|rank| rank.index() >= self.ranks) {
@@ -281,8 +285,8 @@ impl<'a> Job<'a> {
         if self.ranks_per_node == 0 || self.ranks_per_node > queues {
             return wrong("ranks_per_node", format!("{}; a node has {queues} control queues", self.ranks_per_node));
         }
-        if timing.engines > 16 {
-            return wrong("platform constant", format!("engines is {}, more than 16", timing.engines));
+        if timing.engines > MOST_ENGINES {
+            return wrong("platform constant", format!("engines is {}, more than {MOST_ENGINES}", timing.engines));
         }
         if self.receive_engines == 0 || self.receive_engines > timing.engines {
             return wrong("receive_tnis", format!("{}; a node has {}", self.receive_engines, timing.engines));

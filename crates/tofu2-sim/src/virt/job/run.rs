@@ -44,7 +44,7 @@ pub struct Run<T> {
     pub faults: Option<FaultReport>,
 }
 
-/// The results of a job that may have lost ranks: the outputs of the ranks that ended well, and the
+/// The results of a job that may have lost ranks: the outputs of the ranks that succeeded, and the
 /// first failure.
 pub type PartialRun<T> = (Run<Option<T>>, Option<JobError>);
 
@@ -54,9 +54,9 @@ impl Job<'_> {
     /// # Errors
     /// [`JobError::RankFailed`] or [`JobError::RankPanicked`] for the first rank that failed (the
     /// others run to completion, so that they can react), [`JobError::Deadlock`] when no event is
-    /// left and ranks wait, [`JobError::Aborted`] when a rank aborts the job, [`JobError::Fabric`]
-    /// for an invalid setting, [`JobError::Fault`] for a fault that names something the job does
-    /// not have, [`JobError::TooLittleMemory`].
+    /// left and ranks are waiting, [`JobError::Aborted`] when a rank aborts the job,
+    /// [`JobError::Fabric`] for an invalid setting, [`JobError::Fault`] for a fault that refers to
+    /// an item the job does not have, [`JobError::TooLittleMemory`].
     pub fn run<P: Program>(&self, program: &P) -> Result<Run<P::Out>, JobError> {
         match self.run_through(program)? {
             (_, Some(failure)) => Err(failure),
@@ -65,7 +65,7 @@ impl Job<'_> {
     }
 
     /// Runs `program` on every rank of a job that may lose ranks on purpose. Returns the output of
-    /// each rank that ended well, and the first failure if there was one.
+    /// each rank that succeeded, and the first failure if there was one.
     ///
     /// # Errors
     /// [`JobError::Deadlock`], [`JobError::Aborted`], [`JobError::Fabric`], [`JobError::Fault`],
@@ -121,7 +121,7 @@ impl Job<'_> {
         let mut progress = self.progress.borrow_mut();
         let progress = progress.as_mut().map(|(every, tell)| (*every, &mut **tell));
         let mut executor = Executor::new(Rc::clone(world), tasks, progress);
-        // A failed allocation of storage ends the run wherever it happened.
+        // A failed allocation of storage ends the run, no matter where it happened.
         let failure = catch_unwind(AssertUnwindSafe(|| executor.run())).unwrap_or_else(|panic| {
             match panic.downcast::<NoStorage>() {
                 Ok(refused) => Err(refused.into_error()),
@@ -137,8 +137,8 @@ impl Job<'_> {
             ops: core.counts.all(),
             commands: core.queues.counts(),
             bytes_per_rank: Executor::bytes_per_rank(task_bytes)
-                + Ranks::STATE_BYTES
-                + core.peak_bytes().div_ceil(ranks),
+                .saturating_add(Ranks::STATE_BYTES)
+                .saturating_add(core.peak_bytes().div_ceil(ranks)),
         };
         let (ops_by_rank, timeline, faults) =
             (core.counts.take_by_rank(), core.timeline.take().map(|timeline| *timeline), core.injector.report());
@@ -149,14 +149,16 @@ impl Job<'_> {
 }
 
 /// Checks that there is enough memory for the initial needs of every rank and node: a table entry
-/// each, and a task for each rank.
+/// for each, and a task for each rank.
 fn enough_memory(ranks: u32, nodes: u32, engines: u32, counts: bool, task_bytes: usize) -> Result<(), JobError> {
     // The allocator's overhead for one allocation, in bytes.
     const OVERHEAD: usize = 16;
     let counted = if counts { size_of::<OpCounts>() } else { 0 };
-    let per_rank = Ranks::BYTES_PER_RANK + Executor::bytes_per_rank(task_bytes) + OVERHEAD + counted;
+    let per_rank = [Executor::bytes_per_rank(task_bytes), OVERHEAD, counted];
+    let per_rank = per_rank.into_iter().fold(Ranks::BYTES_PER_RANK, usize::saturating_add);
     let per_node = Core::bytes_per_node(engines);
-    let needed = u64::from(ranks) * per_rank as u64 + u64::from(nodes) * per_node as u64;
+    let of_all = |many: u32, each: usize| u64::from(many).saturating_mul(each as u64);
+    let needed = of_all(ranks, per_rank).saturating_add(of_all(nodes, per_node));
     available::check(needed, available::private_memory()).map_err(|left| JobError::TooLittleMemory {
         what: format!("{ranks} simulated ranks of {per_rank} bytes each on {nodes} nodes of {per_node}"),
         needed,
@@ -173,7 +175,7 @@ impl<T> Run<T> {
 }
 
 impl<T> Run<Option<T>> {
-    /// Returns the run of a job whose ranks have all ended well, so that each has an output.
+    /// Returns the run of a job whose ranks have all succeeded, so that each has an output.
     fn whole(self) -> Run<T> {
         self.with_outs(|outs| {
             let mut all = Vec::with_capacity(outs.len());

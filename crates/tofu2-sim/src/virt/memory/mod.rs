@@ -2,7 +2,7 @@
 //!
 //! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
 //! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
-//! region on each of many ranks costs its size and no allocation per rank.
+//! region on each of many ranks costs only its size, not an allocation per rank.
 
 mod access;
 mod storage;
@@ -33,7 +33,7 @@ pub(super) struct Memory {
     own: (u32, u64),
 }
 
-/// Some bytes of one region of one rank: a `Place` as the core keeps it.
+/// Some bytes of one region of one rank: the form in which the core stores a `Place`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Loc {
     pub(super) rank: u32,
@@ -59,7 +59,7 @@ impl Loc {
         RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
     }
 
-    /// Returns whether both share a byte.
+    /// Returns whether the two have a byte in common.
     #[inline]
     pub(super) fn overlaps(&self, other: &Loc) -> bool {
         self.index == other.index
@@ -82,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// Joins `rank` to the `number`-th symmetric region, which has no key if there are `terms`.
+    /// Joins `rank` to the `number`-th symmetric region, which has no key if `terms` are given.
     pub(super) fn join_symmetric(
         &mut self,
         rank: u32,
@@ -221,6 +221,17 @@ mod tests {
             assert!(!memory.is_live(&loc));
         }
         assert_eq!(memory.stored.now, 0);
+    }
+
+    #[test]
+    fn regions_of_as_many_ranks_as_there_are_numbers() {
+        let ranks = u32::MAX - 1;
+        let mut memory = Memory::new(ranks);
+        let key = memory.join_symmetric(0, 0, 8, None).unwrap();
+        let loc = memory.locate(at(ranks - 1, key, 0), 8, 8).unwrap();
+        memory.store(&loc, 7);
+        // The ranks of the last piece.
+        assert_eq!((memory.load(&loc), memory.stored.now), (7, 8 * 8190));
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Symmetric {
     pub(super) fn new(first: u32, bytes: usize, ranks: u32) -> Self {
         let stride = bytes.div_ceil(8).max(1);
         let together = (PIECE / 8 / stride).max(1);
-        let shift = together.ilog2().min(ranks.next_power_of_two().ilog2());
+        let shift = together.ilog2().min(ranks.checked_next_power_of_two().map_or(u32::BITS - 1, u32::ilog2));
         let pieces = (0..ranks.div_ceil(1 << shift)).map(|_| Piece::default()).collect();
         Symmetric { bytes, first, ranks, stride, shift, pieces, left: Vec::new(), members: ranks }
     }

@@ -1,5 +1,5 @@
-//! The largest values of constants: with them, no sum of times in a run exceeds virtual time, unless
-//! the program computes or sleeps until there.
+//! The largest values of constants: with them, no sum of times in a run exceeds the range of
+//! virtual time, unless the program computes or sleeps until its end.
 
 use super::{Platform, Unit};
 use rdma_fabric::FabricError;
@@ -7,8 +7,8 @@ use rdma_fabric::FabricError;
 /// The largest packet header, in bytes.
 const OVERHEAD: u64 = 1 << 20;
 
-/// Returns the largest value of a constant: a second, ten microseconds per byte, a pebibyte. Of numbers
-/// of things, those that use them know more.
+/// Returns the largest value of a constant: a second, ten microseconds per byte, a pebibyte. Counts
+/// have stricter limits, which the code that uses them checks.
 fn most(name: &str, unit: Unit) -> u64 {
     match unit {
         _ if name == "packet_overhead" => OVERHEAD,
@@ -34,6 +34,7 @@ impl Platform {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::{super::Timing, *};
 

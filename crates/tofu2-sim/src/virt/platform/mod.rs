@@ -1,6 +1,6 @@
 //! Machines as tables of constants, each with its source.
 //!
-//! A constant that was set from a published figure names that figure in [`Constant::from`]. Figures
+//! A constant that was set from a published figure lists that figure in [`Constant::from`]. Figures
 //! that the model is meant to *predict* never appear there; a test checks this. For every other
 //! constant, [`Constant::note`] states whether it is a hardware fact, an external measurement or an
 //! assumption.
@@ -15,8 +15,8 @@
 //!
 //! A machine may lack parts that other machines have. Each of these parts has a first constant, and
 //! others that describe it further. If the first is 0 or absent, the machine lacks the part, and
-//! the others have no meaning; if it is not 0, all of them are needed. A part of which only others
-//! are given is an error, too. An error names the constant that is missing.
+//! the others have no meaning; if it is not 0, all of them are needed. It is also an error if only
+//! some of the others are given. An error names the constant that is missing.
 //!
 //! | part | first constant | without it |
 //! |---|---|---|
@@ -25,7 +25,9 @@
 //! | hardware barriers | `barrier_colours` | [`rdma_fabric::Fabric::barrier_colours`] is 0 |
 //! | control queues | `queue_depth` | [`rdma_fabric::Fabric::open_queue`] is `Unsupported` |
 //! | order of puts | `ordered_puts` | [`rdma_fabric::Caps::puts_in_order`] is false |
-//! | crossbars | `crossbar_row` | jobs that say nothing else have a torus |
+//! | crossbars | `crossbar_row` | jobs that do not specify a network have a torus |
+
+#![deny(clippy::arithmetic_side_effects)]
 
 mod bounds;
 mod k;
@@ -35,7 +37,7 @@ mod sr8000;
 mod tables;
 mod timing;
 
-pub(super) use timing::{QueueTable, Timing};
+pub(super) use timing::{LONGEST, MOST_ENGINES, QueueTable, Timing};
 
 use rdma_fabric::FabricError;
 use std::borrow::Cow;
@@ -68,7 +70,7 @@ pub struct Constant {
     pub value: u64,
     /// The unit of `value`.
     pub unit: Unit,
-    /// Identifiers of the published figures that it was set from; empty if there are none.
+    /// Identifiers of the published figures from which it was set; empty if there are none.
     pub from: &'static [&'static str],
     /// The derivation of the value from the figures in `from`, or its other source.
     pub note: Cow<'static, str>,
@@ -85,8 +87,8 @@ pub struct Platform {
 /// rest of the name.
 pub(super) const SOFTWARE: &str = "software.";
 
-/// The software layer that building a descriptor passes through: a plain operation each time it is
-/// posted, a prepared one when it is prepared ([`rdma_fabric::Fabric::prepare`]).
+/// The software layer that builds a descriptor: for a plain operation each time it is posted, for a
+/// prepared one when it is prepared ([`rdma_fabric::Fabric::prepare`]).
 pub(super) const DESCRIPTOR: &str = "software.descriptor";
 
 impl Platform {
@@ -125,7 +127,7 @@ impl Platform {
     /// and 93.4 % on TofuD (about 93 %).
     pub fn link_efficiency(&self) -> u64 {
         let [payload, overhead] = ["packet_payload", "packet_overhead"].map(|name| self.value(name).unwrap_or(0));
-        let whole = u128::from(payload) + u128::from(overhead);
+        let whole = u128::from(payload).saturating_add(overhead.into());
         (10_000 * u128::from(payload)).checked_div(whole).map_or(0, |share| share as u64)
     }
 
@@ -144,8 +146,8 @@ impl Platform {
         self.constants.iter().find(|c| c.name == name).map(|c| c.value)
     }
 
-    /// Returns this machine with one constant changed: a "what if" machine. A job refuses times of more
-    /// than a second, and ten microseconds per byte.
+    /// Returns this machine with one constant changed: a "what if" machine. A job rejects times of
+    /// more than a second, or of more than ten microseconds per byte.
     ///
     /// # Errors
     /// [`FabricError::Setting`] if there is no such constant.
@@ -171,6 +173,7 @@ impl Platform {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 
@@ -218,7 +221,7 @@ mod tests {
         }
     }
 
-    /// A single stream of full packets gets the measured bandwidth, even where links are modelled.
+    /// A single stream of full packets reaches the measured bandwidth, even if links are modelled.
     #[test]
     fn one_stream_fits_through_a_link() {
         for platform in [Platform::fx100(), Platform::fx10(), Platform::tofud(), Platform::sr8000()] {
@@ -228,8 +231,8 @@ mod tests {
         }
     }
 
-    /// Fugaku's link is slower than Tofu2's. The notes must not show that anything from its table
-    /// has slipped into the other.
+    /// Fugaku's link is slower than Tofu2's. No value may have slipped from one table into the
+    /// other.
     #[test]
     fn tofud_stands_apart() {
         let (tofu2, tofud) = (Platform::fx100(), Platform::tofud());

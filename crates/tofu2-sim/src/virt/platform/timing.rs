@@ -23,7 +23,8 @@ use rdma_fabric::{Atomics, FabricError, barrier::GateId, control_queue::QueueLim
 pub(crate) struct Timing {
     /// The unit that executes atomics.
     pub(crate) atomics: Atomics,
-    /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one.
+    /// Service time of an atomic, in picoseconds, when `i + 1` receive engines have one (index
+    /// `i`).
     pub(crate) service: Vec<u64>,
     pub(crate) post: u64,
     /// The additional time to build a descriptor; not part of posting a prepared one.
@@ -54,10 +55,10 @@ pub(crate) struct Timing {
     pub(crate) third_party_copy: bool,
     /// Whether one command may put several blocks.
     pub(crate) block_puts: bool,
-    /// From the crossbar that all multicasts pass to the members' receive engines; 0 if the network
-    /// has no multicasts.
+    /// Time from the crossbar that all multicasts pass to the members' receive engines; 0 if the
+    /// network has no multicasts.
     pub(crate) multicast: u64,
-    /// The time of that crossbar for each byte, in femtoseconds, where it is slower than a link.
+    /// The time of that crossbar for each byte, in femtoseconds, in case it is slower than a link.
     multicast_byte: u64,
     /// Whether puts of one rank to another become visible in the order posted.
     pub(crate) ordered_puts: bool,
@@ -75,12 +76,17 @@ pub(crate) struct Timing {
     pub(crate) barrier_colours: u32,
     /// Time from the last member's signal of a hardware barrier to the notice of every member.
     pub(crate) colour_barrier: u64,
-    /// Software layers by name; few, so a list.
+    /// Software layers by name; a list, since there are only a few.
     pub(crate) software: Software,
 }
 
 /// Payload bytes that the latency figures already include.
 const FREE_BYTES: u64 = 8;
+/// The most engines of a node.
+pub(crate) const MOST_ENGINES: u32 = 16;
+/// The longest time of a payload, in picoseconds: a quarter of virtual time, so that a sum of two of
+/// them and of times of the table stays within it.
+pub(crate) const LONGEST: u64 = u64::MAX / 4;
 
 impl Timing {
     pub(crate) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
@@ -101,12 +107,15 @@ impl Timing {
         if room == 0 {
             return Err(wrong("engine_room is 0".to_owned()));
         }
-        let service = (1..=u64::from(receive_engines.max(1)))
+        // A job refuses more receive engines than the node has.
+        #[expect(clippy::arithmetic_side_effects, reason = "few engines, and a share of at most 10,000")]
+        let service = (1..=u64::from(receive_engines.clamp(1, MOST_ENGINES)))
             .map(|k| (u128::from(alone) * u128::from(serial * k + 10_000 - serial) / u128::from(10_000 * k)) as u64)
             .collect();
         let (put, round_trip) = (platform.need("put_one_way")?, platform.need("wire_round_trip")?);
         let (post, send) = (platform.need("post")?, platform.need("send_engine")?);
-        let receive = put.checked_sub(round_trip / 2 + post + send).ok_or_else(|| {
+        let before = (round_trip / 2).saturating_add(post).saturating_add(send);
+        let receive = put.checked_sub(before).ok_or_else(|| {
             wrong(format!("put_one_way {put} is less than post {post} + send_engine {send} + wire {}", round_trip / 2))
         })?;
         let (wire, hop) = (round_trip / 2, platform.need("hop")?);
@@ -169,15 +178,16 @@ impl Timing {
         })
     }
 
-    /// Returns the time in which the CPU posts an operation, whose descriptor was built before or
-    /// is built now.
+    /// Returns the time in which the CPU posts an operation, whose descriptor was built earlier
+    /// (`prepared`) or is built now.
     #[inline]
     pub(crate) fn posting(&self, prepared: bool) -> u64 {
         if prepared { self.post } else { self.post.saturating_add(self.descriptor) }
     }
 
-    /// Returns the time that a payload adds to a leg.
+    /// Returns the time that a payload adds to a leg, at most [`LONGEST`].
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "more bytes than are free")]
     pub(crate) fn payload(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { scaled(bytes - FREE_BYTES, self.payload_byte) }
     }
@@ -192,6 +202,7 @@ impl Timing {
     /// Returns the time that the last packet's payload adds to the message's latency, after the
     /// other packets.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "rounds down; a packet has a payload")]
     pub(crate) fn last_packet(&self, bytes: u64) -> u64 {
         let before = bytes.saturating_sub(1) / self.packet_payload * self.packet_payload;
         self.payload(bytes).saturating_sub(self.payload_before(before))
@@ -199,6 +210,7 @@ impl Timing {
 
     /// Returns the time for which a packet with this payload occupies a link or a receive engine.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`check_bounds` bounds the overhead, memory the payload")]
     pub(crate) fn occupancy(&self, payload: u64) -> u64 {
         scaled(payload + self.packet_overhead, self.link_byte)
     }
@@ -206,12 +218,14 @@ impl Timing {
     /// Returns the time in which a result gets back, over a wire that takes `wire`: send engine,
     /// wire, receive engine, polling.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`check_bounds` and the length of routes bound the sum")]
     pub(crate) fn leg_back(&self, wire: u64) -> u64 {
         self.send + wire + self.receive + self.post
     }
 
     /// Returns the wire latency over `hops` hops.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`check_bounds` and the length of routes bound the sum")]
     pub(crate) fn wire(&self, hops: u32) -> u64 {
         if hops == 0 { 0 } else { self.wire + u64::from(hops - 1) * self.hop }
     }
@@ -223,12 +237,16 @@ impl Timing {
     }
 }
 
-/// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte.
+/// Returns the picoseconds that `bytes` bytes take at `femtos` femtoseconds per byte, at most
+/// [`LONGEST`].
 #[inline]
 pub(super) fn scaled(bytes: u64, femtos: u64) -> u64 {
     match bytes.checked_mul(femtos) {
         Some(product) => product / 1000,
-        None => u64::try_from(u128::from(bytes) * u128::from(femtos) / 1000).unwrap_or(u64::MAX),
+        None => {
+            let picos = u128::from(bytes).saturating_mul(femtos.into()) / 1000;
+            picos.min(LONGEST.into()) as u64
+        }
     }
 }
 

@@ -28,10 +28,10 @@ fn queued(command: &Command, from: QueueId) -> Activity {
     Activity::Command { opcode, bytes, poster: from.rank().number(), target }
 }
 
-/// Returns the time for which a command that is taken at `start` and out at `sent` keeps its engine
-/// busy. The rest is latency.
+/// Returns the time for which a command that is taken at `start` and has left at `sent` keeps its
+/// engine busy. The rest is latency.
 fn engine_busy(timing: &Timing, start: u64, sent: u64) -> u64 {
-    sent.saturating_sub(start + timing.send).max(timing.gap)
+    sent.saturating_sub(start.saturating_add(timing.send)).max(timing.gap)
 }
 
 /// Returns the time for which a put's data, or a request, occupies the receive engine.
@@ -41,8 +41,8 @@ fn receiver_busy(timing: &Timing, opcode: Opcode, bytes: u64) -> u64 {
 }
 
 impl Timeline {
-    /// Records an operation that the CPU of `rank` finished writing at `posted`, if it did, that the
-    /// rank's send engine took at `start`, and that is out at `sent`.
+    /// Records an operation that the CPU of `rank` finished writing at `posted` (if it did), that
+    /// the rank's send engine took at `start`, and that has left it at `sent`.
     #[cold]
     pub(in crate::virt) fn sent(
         &mut self,
@@ -64,7 +64,7 @@ impl Timeline {
             self.slice(node, Track::Cpu(op.poster), written, posted, activity, Some(id));
         }
         let busy = engine_busy(timing, start, sent);
-        self.slice(node, Track::Send(sender as u8), start, start + busy, activity, Some(id));
+        self.slice(node, Track::Send(sender as u8), start, start.saturating_add(busy), activity, Some(id));
     }
 
     /// Records that an operation or its data have passed the target's receive engine now.
@@ -80,7 +80,7 @@ impl Timeline {
         self.show_at(machine, op, slot, Track::Atomics, (machine.timing.service[0], now), true);
     }
 
-    /// Shows a slice of an operation. `last` is true for the operation's last slice.
+    /// Records a slice of an operation. `last` is true for the operation's last slice.
     fn show_at(&mut self, machine: &Machine, op: &Op, slot: u32, track: Track, (took, now): (u64, u64), last: bool) {
         let node = machine.node_of(op.target.rank);
         let id = if last { self.by_operation.remove(&slot) } else { self.by_operation.get(&slot).copied() };
@@ -124,7 +124,7 @@ impl Timeline {
     ) {
         let id = queues.id_of(queue);
         let node = machine.node_of(id.rank().number());
-        let end = now + engine_busy(&machine.timing, now, sent);
+        let end = now.saturating_add(engine_busy(&machine.timing, now, sent));
         // Only the first block of a strided command was recorded as posted.
         let known = self.by_slot.get(&(queue, slot)).copied();
         let command_id = known.unwrap_or_else(|| self.next_command());

@@ -1,5 +1,7 @@
 //! Networks of crossbars: nodes in a rectangle, a crossbar for each row and each column.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use rdma_fabric::FabricError;
 use std::fmt;
 
@@ -10,8 +12,8 @@ const MOST_PORTS: u32 = 31;
 /// *x-crossbar* and each column by a *y-crossbar*. With `y` 1 there is one crossbar. Node numbers
 /// count along x fastest.
 ///
-/// A message goes through its row's crossbar first, then through the column's of its target, which
-/// is a hop each: one hop within a row or column, otherwise two. A crossbar can connect all its
+/// A message goes first through its row's crossbar, then through that of its target's column, each
+/// of which is a hop: one hop within a row or column, otherwise two. A crossbar can connect all its
 /// inputs to different outputs at the same time, so messages contend only for the link from a
 /// node's router to a crossbar, the link from a crossbar to a router, and the node itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,12 +50,14 @@ impl Crossbar {
     }
 
     /// Returns the number of nodes.
+    #[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
     pub fn nodes(&self) -> u32 {
         self.x * self.y
     }
 
-    /// Returns a node's place in its row and in its column.
+    /// Returns a node's position in its row and in its column.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
     pub fn coordinates(&self, node: u32) -> [u32; 2] {
         [node % self.x, node / self.x]
     }
@@ -61,6 +65,7 @@ impl Crossbar {
     /// Returns the number of crossbars that a message passes through: 0 within a node, 1 within a
     /// row or column, otherwise 2.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "at most 2")]
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let (from, to) = (self.coordinates(from), self.coordinates(to));
         u32::from(from[0] != to[0]) + u32::from(from[1] != to[1])
@@ -71,6 +76,7 @@ impl Crossbar {
 /// rows, then those of the columns. The links of a place are the ports of the two crossbars of a
 /// node: link `i` joins the `i`-th node of a row with the row's crossbar, in either direction, and
 /// link `x + j` the `j`-th node of a column with the column's.
+#[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
 impl Crossbar {
     /// Returns the number of nodes and switches.
     pub(super) fn places(&self) -> u32 {
@@ -82,7 +88,7 @@ impl Crossbar {
         (self.x + self.y) as u8
     }
 
-    /// Returns the place at the other end of a link; the place itself where there is no such link.
+    /// Returns the place at the other end of a link; the place itself if there is no such link.
     pub(super) fn across(&self, place: u32, link: u8) -> u32 {
         let (nodes, link) = (self.nodes(), u32::from(link));
         if place < nodes {
@@ -125,6 +131,7 @@ impl Crossbar {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 

@@ -1,5 +1,7 @@
 //! A six-dimensional mesh/torus of groups.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     Axis, Coordinates, Path, PathId, Port, Route,
     axes::{Extent, write_extents},
@@ -14,8 +16,8 @@ pub(crate) const MAX_NODES: u32 = 1 << 24;
 /// count C fastest and X slowest.
 ///
 /// A node has ten links: two each along X, Y, Z and B, one each along A and C. The axes that close
-/// to rings are a parameter. Routes take each leg in the shorter direction, or upwards if both are
-/// equally long (an assumption).
+/// into rings are a parameter. Routes take each leg in the shorter direction, or upwards if both
+/// are equally long (an assumption).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TofuShape {
     extents: [Extent; 6],
@@ -51,9 +53,9 @@ impl TofuShape {
         Ok(TofuShape { extents })
     }
 
-    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, closed as usual:
-    /// X, Z and B are rings, Y, A and C are not. (X or Z with one or two groups is a mesh too: a
-    /// ring would make no path shorter.)
+    /// Creates a shape of `x`, `y` and `z` groups of 2 x 3 x 2 along X, Y and Z, with the usual
+    /// rings: X, Z and B are rings; Y, A and C are not. (X or Z with one or two groups is a mesh
+    /// too: a ring would make no path shorter.)
     ///
     /// # Errors
     /// [`TopologyError`] for a length of 0 or above 256, and for more than 2^24 nodes.
@@ -80,6 +82,7 @@ impl TofuShape {
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
+    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
     pub fn coordinates(&self, node: u32) -> Result<Coordinates, TopologyError> {
         let nodes = self.nodes();
         if node >= nodes {
@@ -97,6 +100,7 @@ impl TofuShape {
     ///
     /// # Errors
     /// [`TopologyError::Outside`].
+    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
     pub fn node(&self, coordinates: Coordinates) -> Result<u32, TopologyError> {
         let mut node = 0;
         for axis in Axis::ALL {
@@ -146,10 +150,11 @@ impl TofuShape {
     }
 
     /// Returns the number of links on the route between two nodes, along `path` or the default
-    /// path. In-group legs count in both groups. The result is 0 within a node.
+    /// path. In-group legs in both groups are counted. The result is 0 within a node.
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
+    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
     pub fn hops(&self, from: u32, to: u32, path: Option<Path>) -> Result<u32, TopologyError> {
         let (at, goal) = (self.coordinates(from)?, self.coordinates(to)?);
         let via = self.via(to, path)?;
@@ -220,7 +225,7 @@ pub enum TopologyError {
         /// The axis.
         axis: Axis,
     },
-    /// An axis is longer than its coordinate, its links or its part of a path id allows.
+    /// An axis is longer than its coordinate, its links or its part of a path id allow.
     #[error("axis {axis} has length {length}; at most {limit} are possible")]
     TooLong {
         /// The axis.
@@ -230,13 +235,13 @@ pub enum TopologyError {
         /// The greatest possible.
         limit: u32,
     },
-    /// An axis of one node cannot close to a ring.
+    /// An axis of one node cannot close into a ring.
     #[error("axis {axis} has one node and cannot be a ring; make it a mesh axis")]
     RingOfOne {
         /// The axis.
         axis: Axis,
     },
-    /// A node has one link along the axis, so it cannot close to a ring.
+    /// Each node has only one link along the axis, so it cannot close into a ring.
     #[error("axis {axis} has one link per node and cannot be a ring; make it a mesh axis")]
     RingOfOneLink {
         /// The axis.
@@ -263,7 +268,7 @@ pub enum TopologyError {
     Outside {
         /// The coordinates.
         coordinates: Coordinates,
-        /// The first axis along which they are too great.
+        /// The first axis along which they are too large.
         axis: Axis,
         /// Its length.
         length: u32,
@@ -273,7 +278,7 @@ pub enum TopologyError {
     NoSuchPath {
         /// The path coordinates.
         path: Path,
-        /// The first axis along which they are too great.
+        /// The first axis along which they are too large.
         axis: Axis,
         /// Its length.
         length: u32,

@@ -1,11 +1,18 @@
 //! Plain meshes and tori of up to six dimensions with dimension-order routes.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::axes::{Extent, write_extents};
 use rdma_fabric::FabricError;
 use std::fmt;
 
 /// The maximum number of dimensions of a [`Torus`].
 pub const MAX_AXES: usize = 6;
+/// The maximum length of an axis of a [`Torus`].
+const MAX_LENGTH: u32 = 65_535;
+/// The greatest number of nodes that [`Torus::auto`] makes: those above it have prime factors above
+/// [`MAX_LENGTH`].
+const MOST_AUTO: u32 = 4_294_967_292;
 
 /// A torus or mesh. Node numbers count the last axis fastest.
 ///
@@ -40,7 +47,7 @@ impl Torus {
         if lengths.is_empty() || lengths.len() > MAX_AXES {
             return Err(wrong(format!("{} axes; 1 to {MAX_AXES} are possible", lengths.len())));
         }
-        if let Some(bad) = lengths.iter().find(|&&l| l == 0 || l > 65_535) {
+        if let Some(bad) = lengths.iter().find(|&&l| l == 0 || l > MAX_LENGTH) {
             return Err(wrong(format!("an axis of length {bad}; 1 to 65535 are possible")));
         }
         if lengths.iter().try_fold(1u32, |nodes, &l| nodes.checked_mul(l)).is_none() {
@@ -61,14 +68,14 @@ impl Torus {
     /// Creates a line of nodes without wrap-around, clamped to at least one node and at most
     /// 65,535.
     pub fn line(nodes: u32) -> Self {
-        Torus { axes: vec![Extent { length: nodes.clamp(1, 65_535), wraps: false }] }
+        Torus { axes: vec![Extent { length: nodes.clamp(1, MAX_LENGTH), wraps: false }] }
     }
 
     /// Creates a torus of exactly `nodes` nodes (at least one), as close to a cube as the factors
     /// allow. A number with a prime factor above 65,535 is raised to the next one without such a
-    /// factor.
+    /// factor, but one above 4,294,967,292 is lowered to that.
     pub fn auto(nodes: u32) -> Self {
-        let mut wanted = nodes.max(1);
+        let mut wanted = nodes.clamp(1, MOST_AUTO);
         loop {
             let mut lengths = [1u32; 3];
             for factor in prime_factors(wanted).into_iter().rev() {
@@ -80,7 +87,8 @@ impl Torus {
             if let Ok(torus) = Torus::new(&lengths) {
                 return torus;
             }
-            wanted += 1;
+            // At most `MOST_AUTO`, of which there is a torus.
+            wanted = wanted.saturating_add(1);
         }
     }
 
@@ -112,6 +120,7 @@ impl Torus {
     }
 
     /// Returns a node's coordinates in the form that the event path uses.
+    #[expect(clippy::arithmetic_side_effects, reason = "no axis has length 0")]
     pub(super) fn place(&self, node: u32) -> [u16; MAX_AXES] {
         let (mut rest, mut at) = (node, [0; MAX_AXES]);
         for (place, axis) in at.iter_mut().zip(&self.axes).rev() {
@@ -128,10 +137,11 @@ impl Torus {
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "the square of a number of 16 bits fits; no divisor is 0")]
 fn prime_factors(mut n: u32) -> Vec<u32> {
     let mut factors = Vec::new();
     let mut p = 2;
-    while p * p <= n && p < 65_536 {
+    while p <= MAX_LENGTH && p * p <= n {
         while n.is_multiple_of(p) {
             factors.push(p);
             n /= p;
@@ -155,6 +165,10 @@ mod tests {
         assert_eq!(Torus::auto(7).nodes(), 7);
         assert_eq!(Torus::auto(82_944).nodes(), 82_944);
         assert_eq!(Torus::auto(2_147_483_647).nodes(), 2_147_483_648);
+        // The largest number without a large prime factor; those above it are clamped to it.
+        for nodes in [4_294_967_291, 4_294_967_292, 4_294_967_293, u32::MAX] {
+            assert_eq!(Torus::auto(nodes).nodes(), 4_294_967_292, "{nodes}");
+        }
         assert_eq!(Torus::k_computer().nodes(), 82_944);
         assert_eq!(Torus::line(5).hops(0, 4), 4);
         assert_eq!(Torus::new(&[5]).unwrap().hops(0, 4), 1);
