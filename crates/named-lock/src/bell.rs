@@ -5,8 +5,8 @@
 //! ```text
 //! waiter                                   writer
 //! W1  set bit 0, remember the word         P1  write the memory waited on
-//! W2  heavy barrier                        P2  look at bit 0; if it is set: count a ring, which
-//! W3  look at the memory again                 clears it, and wake all
+//! W2  heavy barrier                        P2  check bit 0; if it is set: count a ring, which
+//! W3  check the memory again                    clears it, and wake all
 //! W4  park while the word is as remembered
 //! ```
 //! P2 may overtake P1 on its processor, because the writer issues no barrier. The waiter's heavy

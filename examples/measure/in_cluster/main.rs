@@ -1,11 +1,11 @@
 //! Measurements of jobs on several nodes, a scene for each. `cargo xtask bench-cluster` starts
-//! them, and judges their output: words and numbers, separated by spaces.
+//! them, and evaluates their output: words and numbers, separated by spaces.
 //!
 //! ```text
-//! in_cluster here SOCKET [OPTIONS]     operations within a node, in turns that the socket gives
-//! in_cluster asleep SECONDS [OPTIONS]  atomics at a rank that sleeps: ns, half of them and all are faster
-//! in_cluster idle SECONDS [OPTIONS]    CPU of a rank that waits: parts of a core, for a notice, in a barrier
-//! in_cluster barrier [OPTIONS]         says when rank 0 has passed the first barrier
+//! in_cluster here SOCKET [OPTIONS]     operations within a node, in turns controlled by the socket
+//! in_cluster asleep SECONDS [OPTIONS]  atomics at a rank that sleeps: the median and the maximum in ns
+//! in_cluster idle SECONDS [OPTIONS]    CPU of a rank that waits: fractions of a core, for a notice, in a barrier
+//! in_cluster barrier [OPTIONS]         prints when rank 0 has passed the first barrier
 //! in_cluster memory [OPTIONS]          bytes of rank 0 that this project's code has allocated; of its share in
 //!                                      the node's control block
 //! ```
@@ -27,7 +27,7 @@ use std::{
 /// The two ranks of most scenes: one that acts, and one that is the target.
 pub(crate) const FIRST: Rank = Rank::new(0);
 pub(crate) const SECOND: Rank = Rank::new(1);
-/// The time that the rank rests between two atomics at one that sleeps.
+/// The pause between two atomics at a sleeping rank.
 const PAUSE: Duration = Duration::from_millis(7);
 
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Scene {
     }
 }
 
-/// Atomics at rank 1, whose thread sleeps and so calls nothing.
+/// Atomics at rank 1, whose thread sleeps and so makes no calls.
 async fn asleep(fabric: &Fabric, time: Duration) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(8).await?;
@@ -92,7 +92,7 @@ async fn asleep(fabric: &Fabric, time: Duration) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
-/// CPU of rank 1 while it waits for rank 0, which sleeps.
+/// CPU time of rank 1 while it waits for rank 0, which sleeps.
 async fn idle(fabric: &Fabric, time: Duration) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(8).await?;
@@ -141,7 +141,7 @@ async fn barrier(fabric: &Fabric) -> ProgramResult<()> {
     Ok(())
 }
 
-/// Memory of rank 0 when each rank has worked on each other's memory.
+/// Memory use of rank 0 after each rank has accessed every other's memory.
 async fn memory(fabric: &Fabric) -> ProgramResult<()> {
     let mut world = Group::world(fabric).await?;
     let memory = fabric.alloc_symmetric(8).await?;
@@ -171,7 +171,7 @@ fn control_block() -> ProgramResult<u64> {
     Ok(kib << 10)
 }
 
-/// Prints a line at once.
+/// Prints a line and flushes it.
 pub(crate) fn say(line: impl std::fmt::Display) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;

@@ -1,9 +1,14 @@
 //! Programs in other languages that are linked with a library of a package.
 
+use crate::child::{Child, Ended};
 use std::{
+    collections::BTreeSet,
     env,
-    path::PathBuf,
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Duration,
 };
 
 /// The libraries that a static library written in Rust requires on Linux.
@@ -26,4 +31,114 @@ pub fn is_installed(tool: &str) -> bool {
         println!("    SKIPPED: there is no `{tool}`");
     }
     is_installed
+}
+
+/// How a program is linked with a library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linkage {
+    /// With `libNAME.so`, which the program finds when it starts.
+    Shared,
+    /// With `libNAME.a`.
+    Static,
+}
+
+/// The compilation of a program in C or Fortran, warnings being errors.
+#[derive(Debug)]
+pub struct Compilation {
+    command: Command,
+    program: PathBuf,
+    is_fortran: bool,
+}
+
+impl Compilation {
+    /// Prepares to compile `sources`, whose paths are relative to the package at `package`, into a program in
+    /// `folder`, which is created if it is missing. Headers are found in the package's `include`. Returns `None`,
+    /// and prints that the case is skipped, if the compiler is not installed.
+    ///
+    /// # Panics
+    /// If the folder cannot be created.
+    pub fn new(package: &Path, sources: &[&str], folder: &Path) -> Option<Self> {
+        let is_fortran = sources.iter().any(|source| source.ends_with(".f90"));
+        let compiler = if is_fortran { "gfortran" } else { "cc" };
+        if !is_installed(compiler) {
+            return None;
+        }
+        fs::create_dir_all(folder).expect("a folder for the program");
+        let program = folder.join("program");
+        let mut command = Command::new(compiler);
+        // Fortran modules are written to the current folder.
+        command.current_dir(folder).args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+        if !is_fortran {
+            command.arg("-std=c99");
+        }
+        command.arg("-I").arg(package.join("include")).args(sources.iter().map(|source| package.join(source)));
+        Some(Compilation { command, program, is_fortran })
+    }
+
+    /// Returns whether a source is in Fortran.
+    pub fn is_fortran(&self) -> bool {
+        self.is_fortran
+    }
+
+    /// Adds arguments of the compiler.
+    pub fn args<A: AsRef<OsStr>>(&mut self, args: impl IntoIterator<Item = A>) -> &mut Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Links with library `name` of [`libraries`]. Other libraries whose names this one replaces come later.
+    pub fn link(&mut self, name: &str, linkage: Linkage) -> &mut Self {
+        let folder = libraries();
+        match linkage {
+            Linkage::Shared => {
+                self.command.arg("-L").arg(&folder).arg(format!("-l{name}"));
+                self.command.arg(format!("-Wl,-rpath,{}", folder.display()));
+            }
+            Linkage::Static => {
+                self.command.arg(folder.join(format!("lib{name}.a"))).args(NATIVE_LIBRARIES);
+            }
+        }
+        self
+    }
+
+    /// Compiles the program, and returns its path.
+    ///
+    /// # Panics
+    /// If the compiler fails or warns.
+    #[track_caller]
+    pub fn compile(&mut self) -> PathBuf {
+        let output = self.command.output().expect("the compiler is installed");
+        assert!(output.status.success(), "{:?}: {}", self.command, String::from_utf8_lossy(&output.stderr));
+        self.program.clone()
+    }
+}
+
+/// Runs a command without input, waits for its end at most for `time`, and returns it. Shared libraries are those
+/// that the program was linked with.
+///
+/// # Panics
+/// As [`Child::start`] and [`Child::end_within`].
+#[track_caller]
+pub fn ended_within(time: Duration, mut command: Command) -> Ended {
+    // Cargo's own path contains libraries that `cargo build` may have left behind.
+    command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Child::start(command).end_within(time)
+}
+
+/// Returns the names that the shared library `name` of [`libraries`] exports. Returns `None`, and prints that the
+/// case is skipped, if `nm` is not installed.
+///
+/// # Panics
+/// If `nm` fails.
+#[track_caller]
+pub fn exported_names(name: &str) -> Option<BTreeSet<String>> {
+    if !is_installed("nm") {
+        return None;
+    }
+    let library = libraries().join(format!("lib{name}.so"));
+    let output = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
+    let output = output.expect("nm is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let names = String::from_utf8(output.stdout).expect("names");
+    Some(names.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }

@@ -1,6 +1,7 @@
 //! The ways in which jobs end.
 
-use crate::tools::{Ended, Linked, alone, compiled, job};
+use crate::tools::{Linked, alone, compiled, job};
+use process_tests::child::Ended;
 
 /// Runs three ranks that end as `way` names; `None` without a compiler.
 fn ends(way: &str) -> Option<Ended> {
@@ -74,13 +75,13 @@ pub(crate) fn too_many_contexts_are_an_error_that_names_gridexit() {
     let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
     let ended = alone(&program, &["grids"]);
     assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
-    let told = ended.err.contains("contexts are open, and blacs_gridexit gives back what one of them takes");
-    assert!(told && ended.err.contains("in routine 'blacs_gridinit'"), "{ended}");
+    let is_named = ended.err.contains("contexts are open, and blacs_gridexit gives back what one of them takes");
+    assert!(is_named && ended.err.contains("in routine 'blacs_gridinit'"), "{ended}");
     let ended = alone(&program, &["regions"]);
     assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
     let limit = "rank 0 has registered 7168 regions, the most this provider allows; ";
-    let (_, told) = ended.err.split_once(limit).unwrap_or_else(|| panic!("the limit is named: {ended}"));
-    let open = told.split_once(" contexts are open, and blacs_gridexit").and_then(|(open, _)| open.parse().ok());
+    let (_, rest) = ended.err.split_once(limit).unwrap_or_else(|| panic!("the limit is named: {ended}"));
+    let open = rest.split_once(" contexts are open, and blacs_gridexit").and_then(|(open, _)| open.parse().ok());
     assert!(open.is_some_and(|open: usize| (7100..7168).contains(&open)), "{ended}");
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn lack_of_memory_is_reported() {
     let Some(program) = compiled(&["tests/own/ends.c"], Linked::Shared) else { return };
     let ended = alone(&program, &["full"]);
     assert!(ended.code() == Some(1) && ended.out.is_empty(), "{ended}");
-    for told in ["cannot register 524288 bytes", "--segment-bytes", "ONESIDED_SEGMENT_BYTES"] {
-        assert!(ended.err.contains(told), "{told}: {ended}");
+    for text in ["cannot register 524288 bytes", "--segment-bytes", "ONESIDED_SEGMENT_BYTES"] {
+        assert!(ended.err.contains(text), "{text}: {ended}");
     }
 }

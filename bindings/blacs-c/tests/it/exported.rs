@@ -1,7 +1,7 @@
 //! The exported names of the shared library.
 
-use crate::tools::{is_installed, libraries};
-use std::{collections::BTreeSet, process::Command};
+use process_tests::programs::exported_names;
+use std::collections::BTreeSet;
 
 /// Routines without a precision.
 const PLAIN: &str = "blacs_pinfo blacs_setup blacs_get blacs_set blacs_gridinit blacs_gridmap \
@@ -13,9 +13,7 @@ const PLAIN: &str = "blacs_pinfo blacs_setup blacs_get blacs_set blacs_gridinit 
 const PRECISE: &str = "gesd2d gerv2d trsd2d trrv2d gebs2d gebr2d trbs2d trbr2d gsum2d gamx2d gamn2d";
 
 pub(crate) fn all_names_and_no_others_are_exported() {
-    if !is_installed("nm") {
-        return;
-    }
+    let Some(exported) = exported_names("blacs_fmpl") else { return };
     let precise = ["i", "s", "d", "c", "z"]
         .into_iter()
         .flat_map(|letter| PRECISE.split_whitespace().map(move |stem| format!("{letter}{stem}")));
@@ -24,12 +22,6 @@ pub(crate) fn all_names_and_no_others_are_exported() {
     let names = routines.iter().flat_map(|routine| [format!("{routine}_"), format!("C{routine}")]);
     let own = ["blacs_fmpl_alloc", "blacs_fmpl_free"].map(str::to_owned);
     let wanted: BTreeSet<String> = names.chain(own).collect();
-
-    let library = libraries().join("libblacs_fmpl.so");
-    let output = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
-    let listed = String::from_utf8(output.expect("nm is there").stdout).expect("names");
-    let exported = listed.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned);
-    let exported: BTreeSet<String> = exported.collect();
     let difference: Vec<_> = wanted.symmetric_difference(&exported).collect();
     assert!(difference.is_empty(), "{difference:?}");
 }

@@ -1,7 +1,7 @@
 //! Programs started by other launchers.
 
-use crate::tools::{Linked, compiled, ended, is_installed};
-use process_tests::child;
+use crate::tools::{Linked, compiled, ended};
+use process_tests::{child, programs::is_installed};
 
 /// The variables that the launchers set for rank 1 of 4, and the launchers' names in messages.
 const SEVERAL: [(&str, &[(&str, &str)]); 3] = [

@@ -43,7 +43,7 @@ fn main() -> std::process::ExitCode {
         programs::scalapack_finds_known_results,
         programs::grids_messages_and_combines_keep_their_promises,
         programs::every_error_has_its_outcome,
-        programs::wrong_arguments_are_errors_at_most,
+        programs::generated_arguments_cause_errors_at_most,
         rings::matrices_go_around_in_c,
         rings::matrices_go_around_in_fortran,
         rings::the_static_library_behaves_alike,

@@ -21,11 +21,11 @@ const LOOPED: u32 = 50;
 fn runs_well(program: &Path, ranks: usize, name: &str, rounds: u32, seed: u32) {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let fifo = program.with_file_name(format!("fifo-{}", NEXT.fetch_add(1, Relaxed)));
-    let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is there");
+    let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo is installed");
     assert!(made.success(), "{}", fifo.display());
     let ended = job(ranks, program, &[name, &rounds.to_string(), &seed.to_string(), &fifo.to_string_lossy()]);
     assert!(ended.code() == Some(0) && ended.out == "mixes: well\n", "{name}, {ranks} ranks, seed {seed}: {ended}");
-    fs::remove_file(fifo).expect("it was there");
+    fs::remove_file(fifo).expect("the FIFO exists");
 }
 
 fn run_all(cases: &[(&str, u32)], seeds: u32) {

@@ -1,7 +1,8 @@
 //! The programs in `tests/programs`, which test any BLACS library; each describes itself in its head
 //! comment.
 
-use crate::tools::{Ended, Linked, alone, compiled, job, scalapack_is_there};
+use crate::tools::{Linked, alone, compiled, has_scalapack, job};
+use process_tests::child::Ended;
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -17,7 +18,7 @@ const SEMANTICS: &[&str] =
     &["semantics.c", "semantics_grids.c", "semantics_messages.c", "semantics_combines.c", "matrix.c", "check.c"];
 
 /// The required reaction of a library to each user error: case, outcome, text.
-const MISTAKES: &str = include_str!("../programs/errors.txt");
+const ERRORS: &str = include_str!("../programs/errors.txt");
 
 /// The number of simultaneous jobs with user errors; they spend most of their time waiting for
 /// their processes to end.
@@ -48,7 +49,7 @@ pub(crate) fn every_routine_agrees_with_loops() {
 }
 
 pub(crate) fn scalapack_finds_known_results() {
-    if !scalapack_is_there() {
+    if !has_scalapack() {
         return;
     }
     let Some(scalapack) = compiled(&["tests/programs/scalapack.f90"], Linked::BeforeScalapack) else { return };
@@ -64,50 +65,50 @@ pub(crate) fn grids_messages_and_combines_keep_their_promises() {
 }
 
 pub(crate) fn every_error_has_its_outcome() {
-    let Some(errors) = program(&["errors.c"]) else { return };
-    let mistakes = MISTAKES.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    let mistakes: Vec<&str> = mistakes.collect();
+    let Some(program) = program(&["errors.c"]) else { return };
+    let errors = ERRORS.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    let errors: Vec<&str> = errors.collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|threads| {
         for _ in 0..AT_ONCE {
             threads.spawn(|| {
-                while let Some(mistake) = mistakes.get(next.fetch_add(1, Relaxed)) {
-                    let case = mistake.split_whitespace().next().expect("a case");
-                    let ended = job(4, &errors, &[case]);
-                    if !is_as_told(mistake, &ended) {
-                        wrong.lock().expect("no panic").push(format!("{mistake}: {ended}"));
+                while let Some(error) = errors.get(next.fetch_add(1, Relaxed)) {
+                    let case = error.split_whitespace().next().expect("a case");
+                    let ended = job(4, &program, &[case]);
+                    if !has_outcome(error, &ended) {
+                        wrong.lock().expect("no panic").push(format!("{error}: {ended}"));
                     }
                 }
             });
         }
     });
     let wrong = wrong.into_inner().expect("no panic");
-    assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), mistakes.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} errors:\n{}", wrong.len(), errors.len(), wrong.join("\n"));
 }
 
 /// The number of calls with generated arguments.
 const CALLS: u32 = 500;
 
-pub(crate) fn wrong_arguments_are_errors_at_most() {
+pub(crate) fn generated_arguments_cause_errors_at_most() {
     let Some(arguments) = compiled(&["tests/own/arguments.c"], Linked::Shared) else { return };
     let ended = alone(&arguments, &["1", &CALLS.to_string()]);
-    let told = ended.out.starts_with(&format!("arguments: {CALLS} calls, "));
-    assert!(told && ended.code() == Some(0), "{ended}");
+    let is_complete = ended.out.starts_with(&format!("arguments: {CALLS} calls, "));
+    assert!(is_complete && ended.code() == Some(0), "{ended}");
 }
 
-/// Returns whether a job has ended as required by a line of [`MISTAKES`].
-fn is_as_told(mistake: &str, ended: &Ended) -> bool {
-    let mut words = mistake.split_whitespace().skip(1);
+/// Returns whether a job has ended as required by a line of [`ERRORS`].
+fn has_outcome(error: &str, ended: &Ended) -> bool {
+    let mut words = error.split_whitespace().skip(1);
     let outcome = words.next().expect("an outcome");
     let text = words.collect::<Vec<_>>().join(" ");
     let survived = ended.out.lines().any(|line| line == "survived");
-    let said = text == "-" || ended.err.contains(&text);
+    let is_reported = text == "-" || ended.err.contains(&text);
     let crashed = ["SIGSEGV", "SIGBUS"].iter().any(|signal| ended.err.contains(signal));
-    let as_told = match outcome.split_once(':') {
-        Some((_, code)) => !survived && said && ended.code() == code.parse().ok(),
-        None if outcome == "abort" => !survived && said && ended.code() != Some(0) && !crashed,
-        None if outcome == "warning" => survived && said && ended.code() == Some(0),
+    let is_expected = match outcome.split_once(':') {
+        Some((_, code)) => !survived && is_reported && ended.code() == code.parse().ok(),
+        None if outcome == "abort" => !survived && is_reported && ended.code() != Some(0) && !crashed,
+        None if outcome == "warning" => survived && is_reported && ended.code() == Some(0),
         None => !crashed,
     };
-    as_told && !ended.out.contains("FAIL")
+    is_expected && !ended.out.contains("FAIL")
 }

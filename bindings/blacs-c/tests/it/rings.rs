@@ -1,6 +1,7 @@
 //! Programs that end successfully.
 
-use crate::tools::{Ended, Linked, alone, compiled, job};
+use crate::tools::{Linked, alone, compiled, job};
+use process_tests::child::Ended;
 use std::path::Path;
 
 fn prints(line: &str, ended: &Ended) {

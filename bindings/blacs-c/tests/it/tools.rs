@@ -1,20 +1,14 @@
 //! Compilers, compiled programs, and the jobs that run them.
 
 use process_tests::{
-    child::{self, Child, this_program},
-    programs::NATIVE_LIBRARIES,
+    child::{self, Ended, HANG, this_program},
+    programs::{Compilation, Linkage, ended_within},
 };
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
-};
-
-pub(crate) use process_tests::{
-    child::{Ended, HANG},
-    programs::{is_installed, libraries},
 };
 
 /// Returns the folder of this process's programs.
@@ -42,55 +36,39 @@ const SCALAPACK: &str = "scalapack-openmpi";
 
 /// Returns whether ScaLAPACK exists, for the library's integer size. If not, reports that the case is
 /// skipped.
-pub(crate) fn scalapack_is_there() -> bool {
+pub(crate) fn has_scalapack() -> bool {
     let file = format!("lib{SCALAPACK}.so");
     let found = Command::new("gfortran").arg(format!("-print-file-name={file}")).output();
-    let there = found.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_absolute());
-    let there = there && cfg!(not(feature = "int64"));
-    if !there {
+    let is_found = found.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_absolute());
+    let is_usable = is_found && cfg!(not(feature = "int64"));
+    if !is_usable {
         println!("    SKIPPED: there is no `{file}` for these integers");
     }
-    there
+    is_usable
 }
 
 /// Compiles sources, whose paths are relative to this package, with their language's compiler; `None`
 /// if it is missing.
 pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
     static UNIQUE: AtomicU32 = AtomicU32::new(0);
-    let fortran = sources.iter().any(|source| source.ends_with(".f90"));
-    let compiler = if fortran { "gfortran" } else { "cc" };
-    if !is_installed(compiler) {
-        return None;
-    }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Fortran modules are written there, too.
-    let scratch = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
-    fs::create_dir_all(&scratch).expect("a folder for the program");
-    let mut command = Command::new(compiler);
-    command.current_dir(&scratch).args(["-o", "program", "-O1", "-Wall", "-Wextra", "-Werror"]);
-    // The Fortran programs compare floats that are only transferred and so keep their bits.
-    command.args(if fortran { &["-Wno-compare-reals"][..] } else { &["-std=c99"] });
+    let folder = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
+    let mut compilation = Compilation::new(package, sources, &folder)?;
+    let is_fortran = compilation.is_fortran();
+    if is_fortran {
+        // The Fortran programs compare floats that are only transferred and so keep their bits.
+        compilation.args(["-Wno-compare-reals"]);
+    }
     if cfg!(feature = "int64") {
-        command.arg(if fortran { "-fdefault-integer-8" } else { "-DBLACS_INT64" });
+        compilation.args([if is_fortran { "-fdefault-integer-8" } else { "-DBLACS_INT64" }]);
     }
-    for folder in ["include", "tests/programs"] {
-        command.arg("-I").arg(package.join(folder));
+    compilation.args([Path::new("-I"), package.join("tests/programs").as_path()]);
+    let linkage = if linked == Linked::Static { Linkage::Static } else { Linkage::Shared };
+    compilation.link("blacs_fmpl", linkage);
+    if linked == Linked::BeforeScalapack {
+        compilation.args([format!("-l{SCALAPACK}")]);
     }
-    command.args(sources.iter().map(|source| package.join(source)));
-    let folder = libraries();
-    match linked {
-        Linked::Shared | Linked::BeforeScalapack => {
-            command.arg("-L").arg(&folder).arg("-lblacs_fmpl");
-            command.arg(format!("-Wl,-rpath,{}", folder.display()));
-            if linked == Linked::BeforeScalapack {
-                command.arg(format!("-l{SCALAPACK}"));
-            }
-        }
-        Linked::Static => drop(command.arg(folder.join("libblacs_fmpl.a")).args(NATIVE_LIBRARIES)),
-    }
-    let output = command.args(["-lm", "-lpthread"]).output().expect("the compiler is there");
-    assert!(output.status.success(), "{sources:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(scratch.join("program"))
+    Some(compilation.args(["-lm", "-lpthread"]).compile())
 }
 
 /// Runs a program as `ranks` ranks.
@@ -114,13 +92,7 @@ pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
     ended(child::program(program, args))
 }
 
+/// Runs a command until its end. Killing a launcher that hangs also kills its ranks.
 pub(crate) fn ended(command: Command) -> Ended {
     ended_within(HANG, command)
-}
-
-/// Killing a launcher that hangs also kills its ranks.
-fn ended_within(hang: Duration, mut command: Command) -> Ended {
-    // Cargo's own path contains libraries that `cargo build` may have left behind.
-    command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Child::start(command).end_within(hang)
 }

@@ -1,15 +1,15 @@
-//! Order on real memory: an operation that waits for a put, and then reads, must not read a value
-//! from before the put was visible.
+//! Order on real memory: an operation that waits for a put and then reads must not read a value
+//! from before the put became visible.
 //!
 //! ```text
-//! rank 0:  put k to X;  then, ordered behind it, copy Y      rank 1:  put k to Y;  then, ordered behind it, copy X
+//! rank 0:  put k to X;  then, ordered after it, copy Y      rank 1:  put k to Y;  then, ordered after it, copy X
 //! ```
 //! If rank 0 in its round `i` reads a round of Y before `j`, its put came before that of round `j`
 //! of rank 1, so rank 1 reads round `i` of X, or a later one, in its round `j`. A CPU that keeps
 //! stores in a buffer breaks this unless a barrier lies between the two. Ranks do not synchronise
 //! between rounds (perpetual litmus tests), so a run of a millisecond has thousands of chances. It
-//! is part of this crate because this crate is optimised: slow code between a put and a copy hides
-//! the effect.
+//! is part of this crate because this crate is compiled with optimisation: slow code between a put
+//! and a copy hides the effect.
 
 use crate::jobs::threads;
 use acp::{Acp, GlobalAddress, Options, Order};
@@ -27,7 +27,7 @@ pub enum First {
     ToPeer(usize),
     /// A copy within the rank's own memory.
     ToSelf(usize),
-    /// An atomic whose result, the round's number, is stored in own memory.
+    /// An atomic whose result, the round's number, is stored in local memory.
     Atomic,
 }
 
@@ -38,7 +38,7 @@ pub enum Behind {
     All,
     /// By the first one's handle.
     Handle,
-    /// Of another pair of ranks than the first, so that it waits for all.
+    /// It has a pair of ranks other than the first's, so that it waits for all.
     Continue,
     /// It is issued when the first is complete.
     Completed,
@@ -69,7 +69,7 @@ impl Case {
         Case { options, ..self }
     }
 
-    /// Takes fewer rounds, of operations that take longer.
+    /// Returns the case with fewer rounds, for operations that take longer.
     pub fn fewer(self) -> Self {
         Case { rounds: 1000, runs: 3, ..self }
     }
@@ -79,7 +79,7 @@ impl Case {
         Rank::new(if matches!(self.first, First::ToPeer(_)) { 1 - by } else { by })
     }
 
-    /// Plays all rounds; returns the round that each has read of the other rank's.
+    /// Runs all rounds; returns, for each, which round of the other rank it has read.
     async fn play(self, fabric: Fabric) -> ProgramResult<Vec<u64>> {
         let table = 8 * self.rounds + LONG;
         let starter = (2 * WORDS) as usize + 2 * table;
