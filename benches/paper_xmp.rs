@@ -1,6 +1,7 @@
-//! Reflects of SCALE-LES's arrays: the simulator's cost on this machine for the XcalableMP paper's versions, and the
-//! cost of a reflect over shared memory between two ranks that are threads. All in wall-clock time; the figures of the
-//! paper are `cargo reproduce --paper xmp`. Only arrays really pack; messages and puts are from memory of their own.
+//! Reflects of SCALE-LES's arrays: the simulator's cost on this machine for the XcalableMP paper's
+//! versions, and the cost of a reflect over shared memory between two ranks that are threads. All
+//! in wall-clock time; the figures of the paper are `cargo reproduce --paper xmp`. Only arrays
+//! really pack; messages and puts are sent from separate memory.
 //!
 //! Run with `cargo bench --bench paper_xmp`.
 

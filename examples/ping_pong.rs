@@ -94,7 +94,7 @@ async fn measured(world: &Communicator, most: usize, bytes: usize, rounds: usize
         halves.sort_unstable_by(f64::total_cmp);
         points.push(Point { posted, one_way: halves[halves.len() / 2], post });
     }
-    // The posted receives get their messages, too.
+    // The posted receives also receive their messages.
     for (index, receiving) in waiting.into_iter().enumerate() {
         world.send(&[index as u64], peer, index + 1).await?;
         receiving.wait().await?;

@@ -16,19 +16,19 @@ use tofu2_sim::{
     virt::Job,
 };
 
-/// Starts `program` as the command line says, and returns the exit code.
+/// Starts `program` as specified on the command line, and returns the exit code.
 ///
 /// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` their provider, and `--help`
 /// prints the other options; see [`Launch`]. If ranks are processes, the program's binary is
 /// executed again for each rank, so code before this call should have no side effects.
 ///
 /// Errors go to standard error, prefixed with the rank. Any other argument is an error; programs
-/// with options of their own use [`launch_with`].
+/// with additional options use [`launch_with`].
 pub fn launch<P: Program>(program: P) -> ExitCode {
     launch_with("", |rest| nothing_more(rest).map(|()| program))
 }
 
-/// Starts a program with options of its own, as [`launch`] does. `program` makes it from the
+/// Starts a program with additional options, as [`launch`] does. `program` makes it from the
 /// arguments that [`Launch::from_args`] left over.
 ///
 /// `--help` prints `usage`, then [`Launch::HELP`].

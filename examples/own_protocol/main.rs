@@ -21,7 +21,7 @@ use std::{ffi::OsString, process::ExitCode};
 #[cfg(test)]
 mod tests;
 
-/// Many ranks send words, one receives them. Each message has a slot of its own.
+/// Many ranks send words, one receives them. Each message has its own slot.
 #[derive(Debug)]
 pub struct Mailbox {
     fabric: Fabric,

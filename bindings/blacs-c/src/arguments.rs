@@ -16,7 +16,7 @@ use core::ffi::c_char;
 /// # Safety
 /// `at` points to an integer.
 pub(crate) unsafe fn integer(at: *const Int) -> Int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { at.read() }
 }
 
@@ -25,7 +25,7 @@ pub(crate) unsafe fn integer(at: *const Int) -> Int {
 /// # Safety
 /// `at` points to at least one letter.
 pub(crate) unsafe fn letter(at: *const c_char) -> u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { at.cast::<u8>().read() }
 }
 
@@ -42,8 +42,8 @@ impl Integers {
 
     /// Returns the integer at `index`, which the routine is described to read.
     pub(crate) fn get(self, index: usize) -> Int {
-        // SAFETY: the integer exists, by the promise of `new`. No references are made, because it may
-        // be the same as another argument's.
+        // SAFETY: the integer exists, as guaranteed by the caller of `new`. No references are made,
+        // because it may be the same as another argument's.
         unsafe { self.0.wrapping_add(index).read() }
     }
 

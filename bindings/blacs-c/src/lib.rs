@@ -7,11 +7,11 @@
 //!
 //! # Execution of a call
 //! `names` exports all routines. It converts arguments that are passed by address into values
-//! (`arguments`, `matrix`) and calls the implementation in `calls`. There, `boundary` takes the single
-//! lock of `library`, which serializes the calls of several threads: while one thread waits in a
-//! receive, all others wait, too. If a call cannot complete immediately, `run` drives it on the
-//! calling thread. An error, or a panic, ends the job with a message in the form of the reference
-//! implementation: BLACS has no error codes.
+//! (`arguments`, `matrix`) and calls the implementation in `calls`. There, `boundary` takes the
+//! single lock of `library`, which serializes the calls of several threads: while one thread waits
+//! in a receive, all others also wait. If a call cannot complete immediately, `run` drives it on
+//! the calling thread. An error, or a panic, ends the job with a message in the form of the
+//! reference implementation: BLACS has no error codes.
 
 #![cfg(unix)]
 #![allow(clippy::too_many_arguments, reason = "the argument lists are BLACS's")]

@@ -41,8 +41,8 @@ impl Sink {
     }
 }
 
-// SAFETY: it is an address; the callers of `new` promise that its bytes may be used wherever the call
-// runs.
+// SAFETY: it is an address; the callers of `new` guarantee that its bytes may be used wherever the
+// call runs.
 unsafe impl Send for Source {}
 // SAFETY: as above; its bytes are only read.
 unsafe impl Sync for Source {}

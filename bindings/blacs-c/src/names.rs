@@ -93,7 +93,7 @@ macro_rules! routines {
             #[unsafe(export_name = concat!("C", $letter, stringify!($stem)))]
             unsafe extern "C" fn for_c($($argument: c_type!($kind)),*) $(-> $out)? {
                 $(
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     #[allow(unused_unsafe, reason = "integers are passed as they are")]
                     let $argument = unsafe { c_value!($kind, $argument) };
                 )*
@@ -106,7 +106,7 @@ macro_rules! routines {
             #[unsafe(export_name = concat!($letter, stringify!($stem), "_"))]
             unsafe extern "C" fn for_fortran($($argument: fortran_type!($kind)),*) $(-> $out)? {
                 $(
-                    // SAFETY: as the caller promises.
+                    // SAFETY: guaranteed by the caller.
                     let $argument = unsafe { fortran_value!($kind, $argument) };
                 )*
                 call!($path, $more, $($argument),*)

@@ -9,7 +9,7 @@
 //! `calls` looks up the lock in the table of `handles`. Handles are numbers, so a closed or invalid
 //! handle causes an error and never an access to memory. A hold belongs to the thread that took it.
 //! A failure is returned as a code (`codes`); its text is stored per thread (`last`). A panic is
-//! returned as a code, too.
+//! also returned as a code.
 
 #![cfg(target_os = "linux")]
 

@@ -1,7 +1,7 @@
 //! The challenge-response handshake at the start of every connection.
 //!
 //! The session sends [`GREETING`] bytes: magic, version, 16 random bytes. The coordinator answers
-//! with [`ANSWER`] bytes: magic, version, 16 random bytes of its own, and its proof. The session
+//! with [`ANSWER`] bytes: magic, version, 16 other random bytes, and its proof. The session
 //! verifies the proof and sends its own, of 16 bytes. A proof is a keyed hash of the sender's role
 //! and of both challenges, so neither a reflected nor a replayed proof is accepted.
 
@@ -24,7 +24,7 @@ pub(crate) const PROOF: usize = 16;
 /// The random bytes of one side.
 pub(crate) type Challenge = [u8; 16];
 
-/// What is wrong with the other side's first message.
+/// The error in the other side's first message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
     /// It does not belong to this protocol.

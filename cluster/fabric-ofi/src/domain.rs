@@ -30,7 +30,7 @@ impl Domain {
     /// Opens an offer.
     ///
     /// # Errors
-    /// [`OfiError::Unusable`] if the offer's verdict says so, [`OfiError::Call`].
+    /// [`OfiError::Unusable`] if that is the offer's verdict, [`OfiError::Call`].
     pub fn open(offer: &Offer) -> Result<Self> {
         if let Some(reason) = &offer.verdict {
             let (provider, domain) = (offer.provider.clone(), offer.domain.clone());

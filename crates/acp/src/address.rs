@@ -1,5 +1,7 @@
 //! Global addresses: 64-bit words that each identify one byte of registered memory of the job.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{AcpError, Result};
 use core::{fmt, num::NonZeroU64};
 use rdma_fabric::Rank;
@@ -74,6 +76,7 @@ impl GlobalAddress {
 
     /// Returns the rank whose memory this is.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`from_bits` has found a rank's field above 0")]
     pub const fn rank(self) -> Rank {
         Rank::new((self.to_bits() >> RANK_AT) as u32 - 1)
     }
@@ -109,6 +112,7 @@ impl GlobalAddress {
 
     /// Returns the address `bytes` bytes further on; `None` if it can't be in the same region.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "the sum of the offset's field stays in the field")]
     pub const fn checked_add(self, bytes: u64) -> Option<Self> {
         match self.offset().checked_add(bytes) {
             Some(offset) if offset < MAX_REGION_BYTES => Self::from_bits(self.to_bits() + bytes),
@@ -118,6 +122,7 @@ impl GlobalAddress {
 
     /// Returns the address `bytes` bytes back; `None` if it can't be in the same region.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "the difference of the offset's field stays in the field")]
     pub const fn checked_sub(self, bytes: u64) -> Option<Self> {
         match self.offset() >= bytes {
             true => Self::from_bits(self.to_bits() - bytes),
@@ -156,12 +161,14 @@ pub(crate) struct RegionId(pub(crate) u32);
 
 impl RegionId {
     /// Returns the address of the first byte.
+    #[expect(clippy::arithmetic_side_effects, reason = "a region's rank field is above 0")]
     pub(crate) fn start(self) -> GlobalAddress {
         GlobalAddress::new(Rank::new((self.0 >> (RANK_AT - TAG_AT)) - 1), 0, Tag(self.0 as u8), 0)
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

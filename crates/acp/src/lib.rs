@@ -86,7 +86,7 @@
 //! * *Starter memory* exists from the start, at an address that follows from the rank alone.
 //! * The *colour* of a region selects the parallel path that its transfers should take.
 //! * A *handle* is the number of an operation of this rank. *Complete* means visible at the
-//!   destination, and a wait for an operation is a wait for all earlier ones, too.
+//!   destination, and a wait for an operation is also a wait for all earlier ones.
 //! * *Delegation*: another rank executes operations that the network cannot execute, whenever that
 //!   rank waits.
 //!

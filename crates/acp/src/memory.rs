@@ -1,5 +1,7 @@
 //! Registering memory, and queries about registered memory.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
     address::{MAX_REGION_BYTES, Tag},

@@ -1,5 +1,7 @@
 //! The options of a job that uses global addresses.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     AcpError, ChannelOptions, Result,
     address::{MAX_TAGS, Tag},
@@ -7,6 +9,8 @@ use crate::{
 
 /// The maximum size of an area that every rank has, in bytes.
 const MOST: usize = 4 << 30;
+/// The maximum number of entries of a command queue.
+const MOST_QUEUED: usize = 1 << 24;
 
 /// The threads that may call one rank's [`Acp`](crate::Acp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +67,8 @@ pub struct Options {
     pub channel_bytes: usize,
     /// Regions that a rank can have registered at a time, 1 to 253.
     pub regions: usize,
-    /// Operations that a rank can have in flight; the next one waits until one completes.
+    /// Number of operations that a rank can have in flight, at least 1; the next one waits until
+    /// one completes. With a command queue at most 2^24, for each of which the queue has 56 bytes.
     pub depth: usize,
     /// The threads that may call.
     pub threads: Threads,
@@ -137,6 +142,9 @@ impl Options {
                 bad("delegation_slots", "1 to 64", delegation_slots)
             }
             Options { depth: 0, .. } => bad("depth", "at least 1", 0),
+            Options { depth, mode: Mode::CommandQueue | Mode::Split, .. } if depth > MOST_QUEUED => {
+                bad("depth", "at most 2^24 with a command queue", depth)
+            }
             Options { starter_bytes, .. } if starter_bytes > MOST => {
                 bad("starter_bytes", "at most 4 GiB", starter_bytes)
             }

@@ -9,6 +9,8 @@
 //! the length first. A peer that reads the length, the key and the length again, and finds the same
 //! length twice, therefore has a key that belonged to a region in this entry.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{Options, address::Tag, delegation::Slots};
 use rdma_fabric::{Fabric, RegionKey};
 
@@ -36,7 +38,8 @@ impl Layout {
         let mut end = 0u64;
         let mut area = |bytes: usize| {
             let start = end;
-            end = (end + bytes as u64).next_multiple_of(ALIGN);
+            // Far from overflow: the options have limits, and so has a job's number of ranks.
+            end = end.saturating_add(bytes as u64).next_multiple_of(ALIGN);
             (start, bytes as u64)
         };
         // In the order of the reserved tags.
@@ -49,7 +52,7 @@ impl Layout {
 
     /// Returns the size of the allocation.
     pub(crate) fn bytes(&self) -> usize {
-        (self.directory + self.entries * ENTRY_BYTES) as usize
+        self.entry_at(self.entries) as usize
     }
 
     /// Returns start and length of a reserved region; `None` for a region that is registered.
@@ -60,7 +63,11 @@ impl Layout {
     /// Returns the offset of a region's entry in the directory; `None` if it has none.
     pub(crate) fn entry(&self, tag: Tag) -> Option<u64> {
         let number = u64::from(tag.0.checked_sub(Tag::FIRST_FREE)?);
-        (number < self.entries).then(|| self.directory + number * ENTRY_BYTES)
+        (number < self.entries).then(|| self.entry_at(number))
+    }
+
+    fn entry_at(&self, number: u64) -> u64 {
+        self.directory.saturating_add(number.saturating_mul(ENTRY_BYTES))
     }
 
     /// Returns the offset of the area for delegation.

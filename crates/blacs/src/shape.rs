@@ -33,7 +33,7 @@ impl Uplo {
 /// Whether a trapezoid has a diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Diag {
-    /// The diagonal is included: it is sent, too.
+    /// The diagonal is included: it is also sent.
     NonUnit,
     /// The diagonal is excluded: it is neither sent nor written.
     Unit,

@@ -35,7 +35,7 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     };
     if let Err(error) = told {
         say(format_args!("error: {error}"));
-        // The job's own failure says more.
+        // The job's own failure is more informative.
         return Ok(ExitCode::from(u8::try_from(code.max(1)).unwrap_or(1)));
     }
     // A code that does not fit into an exit code is still a failure.

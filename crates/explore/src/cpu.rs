@@ -1,6 +1,6 @@
 //! A rank's CPU in a scripted run: it polls the rank's program, the futures that the program has
-//! detached, and its helpers, as the script says. Panics of explored programs are findings: they
-//! are included once in the report, and not printed when they occur.
+//! detached, and its helpers, as specified by the script. Panics of explored programs are findings:
+//! they are included once in the report, and not printed when they occur.
 
 use crate::{
     act::{Act, Answer},

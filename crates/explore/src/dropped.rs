@@ -4,7 +4,7 @@
 //! run shows that they do, a drop takes effect immediately, together with its owner's preceding
 //! acts, and accesses do not check for it: this is the order in which the most operations arrive
 //! too late. As soon as an operation arrives too late in some order, the region is *contested*: its
-//! drop becomes a move of its own, every access to it asks whether it was dropped, and the
+//! drop becomes a separate move, every access to it asks whether it was dropped, and the
 //! exploration starts over.
 
 use crate::{
@@ -183,7 +183,7 @@ impl State {
 }
 
 impl World<'_> {
-    /// Makes the drop of `holding` a move of its own, and requests that the exploration start over.
+    /// Makes the drop of `holding` a separate move, and requests that the exploration start over.
     pub(crate) fn contest(&mut self, holding: Holding) -> Halt {
         self.automaton.job.cells.borrow_mut().contested.add(holding);
         Halt::Again

@@ -83,11 +83,12 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Sets the node of each rank, numbered from 0; by default, each rank has a node of its own.
+    /// Sets the node of each rank, numbered from 0; by default, each rank is on a separate node.
     /// Operations do not depend on it.
     ///
     /// # Panics
-    /// If there is not one node for each rank, or a number below the highest is no rank's node.
+    /// If there is not exactly one node for each rank, or if a number below the highest is not
+    /// used.
     #[must_use]
     pub fn nodes(mut self, nodes: &[u32]) -> Self {
         assert_eq!(nodes.len(), self.nodes.len(), "a node for each rank");
@@ -136,9 +137,9 @@ impl<'a> Explorer<'a> {
         self
     }
 
-    /// Turns off the reduction: each act of a rank is a move of its own, even if no other rank
-    /// could observe it. There are many more states and the same outcomes; the explorer itself is
-    /// tested this way. A counter-example found without the reduction must be replayed without it.
+    /// Turns off the reduction: each act of a rank is a separate move, even if no other rank could
+    /// observe it. There are many more states, but the same outcomes; this is for testing the
+    /// explorer itself. A counter-example found without the reduction must be replayed without it.
     #[must_use]
     pub fn unreduced(mut self) -> Self {
         self.reduced = false;
@@ -147,8 +148,8 @@ impl<'a> Explorer<'a> {
 
     /// Explores only one order of the ranks' set-up: rank `r` sets up until fact `first + r` is
     /// non-zero. Once all have set up, every order is explored, including that of operations still
-    /// in flight; no rank dies before then. Otherwise a set-up that copies tables would make up
-    /// nearly all of the exploration. [`Explorer::sample`] draws orders of the set-up as well.
+    /// in flight; no rank dies before then. Otherwise, set-up code that copies tables would
+    /// dominate the exploration. [`Explorer::sample`] varies the order of the set-up as well.
     #[must_use]
     pub fn set_up(mut self, first: u32) -> Self {
         self.set_up = Some(first);
@@ -156,8 +157,8 @@ impl<'a> Explorer<'a> {
     }
 
     /// Lets `rank` die at any moment before it has ended, or not at all. Call this again for more
-    /// ranks. The others learn of the death, each at a moment of its own, or end without learning;
-    /// [the crate's documentation](crate#the-loss-of-ranks) describes the consequences.
+    /// ranks. Each of the others learns of the death independently, at any moment, or ends without
+    /// learning; [the crate's documentation](crate#the-loss-of-ranks) describes the consequences.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -169,9 +170,9 @@ impl<'a> Explorer<'a> {
     }
 
     /// Keeps the regions that a rank owns when its program returns until the job ends. This has the
-    /// effect of a last barrier that all ranks pass before they leave, without its many orders.
+    /// effect of a final barrier before the ranks leave, without the many orders of a real one.
     /// Otherwise, regions are dropped when their rank's program returns, and ranks that still
-    /// address them get [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). In either case,
+    /// address them receive [`StaleRegion`](rdma_fabric::FabricError::StaleRegion). In either case,
     /// regions that the program drops earlier are dropped at that point.
     #[must_use]
     pub fn leave_together(mut self) -> Self {
@@ -187,30 +188,29 @@ impl<'a> Explorer<'a> {
     }
 
     /// Adds a condition that must hold when all ranks have ended or died and nothing is in flight
-    /// any more.
+    /// any longer.
     #[must_use]
     pub fn at_end(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.at_end.push(named(name, check));
         self
     }
 
-    /// Adds a condition that must hold in some state, for checking that something which should be
-    /// possible is.
+    /// Adds a condition that must hold in some state: it checks that something is possible.
     #[must_use]
     pub fn possible(mut self, name: &str, check: impl Fn(&View<'_>) -> bool + 'a) -> Self {
         self.checks.possible.push(named(name, check));
         self
     }
 
-    /// Calls `watch` with the progress now and then, and stops if it returns `Break`.
+    /// Calls `watch` with the progress from time to time, and stops if it returns `Break`.
     #[must_use]
     pub fn watch(mut self, watch: impl FnMut(&Progress) -> ControlFlow<()> + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
 
-    /// Explores the futures that `program` makes for each rank. It is called often and must make
-    /// the same future each time.
+    /// Explores the futures that `program` creates for each rank. It is called many times, and must
+    /// create the same future each time.
     pub fn run<Fut>(self, program: impl Fn(Fabric) -> Fut + 'a) -> Report
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -246,7 +246,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Runs `runs` jobs with random orders, the first from `seed` and each further one from the
-    /// next number. Stops at the first that fails.
+    /// next number. Stops at the first run that fails.
     pub fn sample<Fut>(self, seed: u64, runs: u64, program: impl Fn(Fabric) -> Fut + 'a) -> Sample
     where
         Fut: Future<Output = ProgramResult<()>> + 'static,
@@ -262,7 +262,7 @@ impl<'a> Explorer<'a> {
                 Err(what) => {
                     let mut job = self.live(&program);
                     job.record(&self.names);
-                    // The same run again, only for its timeline.
+                    // Repeats the same run, to record its timeline.
                     let _ = sample::run(&mut job, self.nodes.len(), &self.checks, seed);
                     sample.failure = Some(Failure { what, seed, timeline: job.timeline() });
                     break;

@@ -1,11 +1,11 @@
 //! A model checker for protocols over [`Fabric`]: it runs their unmodified source under every
 //! delivery order that the contract allows.
 //!
-//! The problem: a protocol of one-sided operations is correct only if it is correct no matter when
-//! its puts arrive, which atomic comes first, and when each CPU reaches its next line. Tests on
-//! real machines see a few of these orders. [`Explorer`] explores all of them, for a few ranks and
-//! rounds, and shows the shortest run that fails: a panic, an error, a broken invariant, a rank
-//! that waits forever.
+//! The problem: a protocol of one-sided operations is correct only if it is correct regardless of
+//! when its puts arrive, which atomic takes effect first, and when each CPU executes its next
+//! instruction. Tests on real machines see a few of these orders. [`Explorer`] explores all of
+//! them, for a few ranks and rounds, and shows the shortest run that fails: a panic, an error, a
+//! broken invariant, a rank that waits forever.
 //!
 //! ```
 //! use explore::Explorer;
@@ -33,26 +33,26 @@
 //! Explorer::new(2).run(|fabric| publish(fabric, true)).expect_exhausted();
 //! ```
 //!
-//! The program is any code over a [`Fabric`], unchanged; the explorer is a provider like any other.
+//! The program is any unmodified code over a [`Fabric`]; the explorer is a provider like any other.
 //! A program communicates with the explorer through its [`Probe`].
 //!
 //! # Which orders
 //! * A put arrives at any time after it was posted, each of its 8-byte words separately, but before
-//!   a flush that waits for it completes, and before a later atomic, or all of a later put to the
-//!   same target, to the extent that [`Explorer::caps`] says so. Source bytes in registered memory
-//!   are read at any time until the put is complete.
+//!   a flush that waits for it completes, and before a later atomic, or before any part of a later
+//!   put to the same target, if [`Explorer::caps`] guarantees that order. Source bytes in
+//!   registered memory are read at any time until the put is complete.
 //! * An atomic or get takes effect at any time between post and completion, a get separately for
 //!   each of its words. Completion follows at any time after the effect. Where
 //!   [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, an atomic
 //!   reads at one moment and writes at a later one: a put or an owner's store in between is lost;
 //!   another atomic cannot occur in between.
 //! * A region is dropped by its owner, at the latest when the owner's program returns. An operation
-//!   that arrives too late changes nothing, and its poster gets
+//!   that arrives too late changes nothing, and its poster receives
 //!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): from the handle of a get or atomic,
-//!   from the next flush after a put, or at once if the drop came before the call.
+//!   from the next flush after a put, or immediately if the drop precedes the call.
 //!   [`Explorer::leave_together`] is for jobs in which the end does not matter.
-//! * A multicast, where [`Explorer::caps`] has them, reaches each rank independently, like a put to
-//!   each.
+//! * A multicast, if [`Explorer::caps`] includes them, reaches each rank independently, like a put
+//!   to each.
 //! * A notice arrives at any time after its own put's bytes and after its poster's earlier notices
 //!   to that target.
 //! * Between any two acts of a rank that others could observe (an access to memory or a fact that
@@ -66,21 +66,21 @@
 //! * A rank that dies performs no further acts, nor do the futures it has detached. Operations that
 //!   it had posted may still take effect, as before. Its memory still exists, and ranks that do not
 //!   know of its death use it as before.
-//! * Each other rank learns of the death at a moment of its own, or ends without learning. From the
-//!   first such moment on, no operation that the dead rank had in flight takes effect any more, for
-//!   any rank, including those that do not know yet. If all ranks have ended without learning, the
-//!   remaining operations take effect or are lost.
+//! * Each other rank learns of the death independently, at any moment, or ends without learning.
+//!   From the first such moment on, no operation that the dead rank had in flight takes effect any
+//!   longer, for any rank, including those that do not know yet. If all ranks have ended without
+//!   learning, the remaining operations take effect or are lost.
 //! * For a rank that has learned of the death, operations on the dead rank's memory,
 //!   [`Fabric::locate`], `room` and `flush` fail with
 //!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So do its operations in flight to the dead
-//!   rank, unless their handles had already reported completion; they may have taken effect all the
-//!   same, visibly to ranks that did not know yet. Puts that had not arrived never do; the next
+//!   rank, unless their handles had already reported completion; they may nevertheless have taken
+//!   effect, visibly to ranks that did not know yet. Puts that had not arrived never do; the next
 //!   `flush_all` reports this, once.
 //! * Such a rank's waits that depend on the dead rank end with `PeerLost`, unless they are
 //!   satisfied. Its other waits are not affected. Notices that have arrived can be taken.
 //! * A job has ended when all ranks have ended or died. A possible death does not resolve a
-//!   deadlock, as it need not happen. Facts and memory stay as the dead rank left them; invariants
-//!   can query [`View::is_lost`].
+//!   deadlock, because it need not happen. Facts and memory remain as the dead rank left them;
+//!   invariants can query [`View::is_lost`].
 //!
 //! A rank whose program returns an error is not a lost rank but a finding (wrap the program if its
 //! ranks may end with `PeerLost`). In memory that only a dead rank's CPU has ever touched, the rank
@@ -88,7 +88,7 @@
 //! additional states.
 //!
 //! # Not explored
-//! * *Control queues, session mode and gates.* They do not exist here: opening one fails with
+//! * **Control queues, session mode and gates.* They are not supported: opening one fails with
 //!   [`Unsupported`](rdma_fabric::FabricError::Unsupported). A protocol that can work without them
 //!   is explored in that form only.
 //! * *Simultaneous execution of helpers and their programs.* Where [`Explorer::caps`] has
@@ -98,30 +98,30 @@
 //!   fails before its program has returned is a finding.
 //! * *Aborts of whole jobs.* [`Fabric::abort`](rdma_fabric::Fabric::abort) is `Unsupported`, so a
 //!   rank that aborts is a finding.
-//! * *Third-party copies*, and copies within own memory whose source and destination overlap. Both
-//!   are `Unsupported`; other copies are explored as the gets and puts that they are.
+//! * *Third-party copies*, and copies within local memory whose source and destination overlap.
+//!   Both are `Unsupported`; other copies are explored as gets and puts.
 //! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
 //! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
 //!   (O15), including its writer. So a store that its own rank sees before others do is not
-//!   explored. Loom does that.
+//!   explored; use loom for that.
 //! * *Full queues* and split transfers.
-//! * *Waits that end because the others have left.* They appear as deadlocks.
-//! * *Some cases of dropped regions.* An operation that is posted after the drop is refused at
-//!   once, though a put's error could also be reported by a flush. A get whose own sink is dropped
-//!   while it is in flight fails; it could also succeed. A mortal rank dies with its regions still
-//!   present; a rank that fails drops them first. Under [`Explorer::leave_together`], regions that
-//!   ranks release when their programs end are not covered.
+//! * **Waits that end because the other ranks have left.* They appear as deadlocks.
+//! * *Some cases of dropped regions.* An operation that is posted after the drop is refused
+//!   immediately, although a put's error could also be reported by a flush. A get whose own sink is
+//!   dropped while it is in flight fails; it could also succeed. A mortal rank dies with its
+//!   regions still present; a rank that fails drops them first. Under [`Explorer::leave_together`],
+//!   regions that ranks release when their programs end are not covered.
 //! * *Some cases of atomics that are not coherent.* A random run loses a store only if the owner's
 //!   CPU runs between two events.
 //! * *Failed allocations.* They succeed even if a rank is dead.
 //! * The bytes of one aligned 8-byte word arrive together. A put of an owned buffer is complete as
-//!   soon as it is posted. Waits that are polled together observe one moment.
+//!   soon as it is posted. Waits that are polled together observe a single moment.
 //! * Liveness is not checked: possible cycles of a rank are [counted](Report::circles), and a step
 //!   that never ends is [cut](Report::cut).
 //!
 //! # Proving that a check can fail
-//! A protocol with one wrong step shows that a check can fail. [`mutant`] alters operations on
-//! their way to a fabric.
+//! A protocol with one defect shows that a check can fail. [`mutant`] alters operations on their
+//! way to a fabric.
 //!
 //! # Method
 //! The answers given to a deterministic program determine its state. So a rank's state is its
@@ -132,9 +132,9 @@
 //! so](Probe::step); the explorer checks this by comparing continuations.
 //!
 //! Acts of a rank that no other rank can observe (posting, touching memory that only its own CPU
-//! touches, continuing with a result when it waits for nothing else) happen at once: they commute
-//! with all acts of other ranks, so no order is lost. The explorer detects by itself which memory
-//! is private to a rank; if such memory turns out to be shared, the exploration starts over.
+//! touches, continuing with a result when it waits for nothing else) happen immediately: they
+//! commute with all acts of other ranks, so no order is lost. The explorer detects by itself which
+//! memory is private to a rank; if such memory turns out to be shared, the exploration starts over.
 
 #![forbid(unsafe_code)]
 

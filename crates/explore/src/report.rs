@@ -14,7 +14,7 @@ pub struct Report {
     /// States in which all ranks had ended or died.
     pub ends: u64,
     /// The number of moves back to a state on the current path, that is, of possible cycles of the
-    /// job. A cycle is not an error, since fairness is not promised.
+    /// job. A cycle is not an error, since fairness is not guaranteed.
     pub circles: u64,
     /// The number of paths that were not followed to their end because a step of a rank grew too
     /// long. The exploration was exhaustive up to those points.

@@ -1,7 +1,7 @@
 //! The possible events of operations in flight: the freedom that the contract gives, and its
 //! limits.
 //!
-//! Where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, atomics
+//! If [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not guaranteed, atomics
 //! are atomic only with respect to each other: such an atomic reads its word at one moment and
 //! writes it at a later one. No other atomic on the word occurs in between; a put or the owner's
 //! store may, and is lost. An early read matters only if a write is lost because of it. So an

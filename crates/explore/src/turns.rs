@@ -1,6 +1,6 @@
-//! The order of puts, where [`Caps::puts_in_order`](rdma_fabric::Caps::puts_in_order) is promised:
-//! the pieces of a put may arrive in any order, but after all pieces of its poster's earlier puts to
-//! the same target.
+//! The order of puts, if [`Caps::puts_in_order`](rdma_fabric::Caps::puts_in_order) is guaranteed:
+//! the pieces of a put may arrive in any order, but after all pieces of its poster's earlier puts
+//! to the same target.
 //!
 //! Each put in flight has a turn, 1 or 2, which differs from that of the put before it. The turn
 //! distinguishes the pieces of the put that may arrive from those of later ones, as only the oldest

@@ -34,7 +34,7 @@ pub struct Communicator {
     pub(crate) puts_in_order: bool,
     /// The members' ranks; `None` if they are all ranks of the job.
     pub(crate) listed: Option<Box<[Rank]>>,
-    /// How collectives are carried out.
+    /// How collectives are executed.
     pub(crate) ways: Ways,
     /// The spools of the rank.
     pub(crate) siblings: Siblings,
@@ -146,7 +146,8 @@ impl Communicator {
     /// [`FmplError::NoHardware`], which the reduction would return.
     pub fn reduction_algorithm<T: Scalar>(&self, to_all: bool, op: Op, elements: usize) -> Result<Algorithm> {
         let collective = if to_all { Collective::Allreduce } else { Collective::Reduce };
-        self.reduction_way(collective, ByUnit::new::<T>(op).as_ref(), elements, size_of::<T>())
+        let bytes = elements.saturating_mul(size_of::<T>());
+        self.reduction_way(collective, ByUnit::new::<T>(op).as_ref(), elements, bytes)
     }
 
     /// Allocates memory for receives of up to `elements` elements.

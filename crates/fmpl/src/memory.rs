@@ -1,5 +1,7 @@
 //! The memory consumption of a communicator on this rank.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     Communicator, Result,
     state::{LaneState, Peer},
@@ -28,6 +30,7 @@ impl Communicator {
     ///
     /// # Errors
     /// [`FmplError::OtherThread`](crate::FmplError::OtherThread).
+    #[expect(clippy::arithmetic_side_effects, reason = "sizes of memory that is there")]
     pub fn memory(&self) -> Result<Memory> {
         let lanes = self.layout.lanes() * size_of::<LaneState>();
         let (met, staging) = self.with(|state| (state.peers.len(), state.collectives.staging_bytes()))?;

@@ -103,7 +103,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Opens the directory of `path` and locks it shared: cleaners that follow `tmpfiles.d(5)` skip a
 /// locked directory. Returns `None` for a directory that belongs to another user, and if opening or
-/// locking is refused; the file is [`KEPT`] in these cases, too.
+/// locking is refused; the file is [`KEPT`] also in these cases.
 pub(crate) fn keep_folder(path: &Path) -> Option<OwnedFd> {
     let folder = descriptor::open(folder_of(path), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).ok()?;
     fstat(&folder).ok().filter(|stat| stat.st_uid == geteuid().as_raw())?;

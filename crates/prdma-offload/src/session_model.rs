@@ -3,8 +3,8 @@
 //! A model consists of members that start and end iterations, and their queues, filled with the
 //! same slots in each. A queue starts its next slot as soon as it is released, or later; puts from
 //! one queue to another arrive in order, all other events occur in any order; members start and end
-//! at any time. The effects of puts, besides releasing slots, are defined by the model: it has its
-//! own state, which it changes and checks with every event.
+//! at any time. The effects of puts, apart from releasing slots, are defined by the model: it has
+//! its own state, which it changes and checks with every event.
 //!
 //! [`explore`] explores all orders of events, [`walk`] one random order.
 
@@ -38,7 +38,7 @@ pub(crate) struct Queue {
     pub(crate) depth: u32,
     /// Notices of an iteration.
     pub(crate) notices: usize,
-    /// Notices that may arrive before the iteration that they belong to.
+    /// Notices that may arrive before the iteration to which they belong.
     pub(crate) early: usize,
 }
 

@@ -255,7 +255,7 @@ pub enum Fairness {
     WritersFirst,
     /// Ranks enter in order of arrival; adjacent readers enter together. No rank starves.
     Fifo,
-    /// Readers and writers take turns as long as both want the lock. Readers that find a writer
+    /// Readers and writers take turns as long as both request the lock. Readers that find a writer
     /// inside enter when it leaves, before the next one; writers do not wait for readers that
     /// arrive after them, and enter in the order of the lock that excludes them from each other.
     Alternating,

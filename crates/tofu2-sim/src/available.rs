@@ -3,8 +3,8 @@
 //!
 //! A job, an allocation and a simulation compare their needs with it before they take anything,
 //! because the system promises more memory than it has and kills a process when it cannot keep the
-//! promise. The answer is an estimate: other processes take and free memory meanwhile. Each amount
-//! comes with the name of the limit that sets it.
+//! promise. The answer is an estimate: other processes allocate and free memory in the meantime.
+//! Each amount comes with the name of the limit that sets it.
 //!
 //! Every probe has an answer. If `/proc/meminfo` cannot be read, it is the free memory of
 //! `sysinfo(2)`. A control group whose hierarchy is not mounted is invisible to its processes and

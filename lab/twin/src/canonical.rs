@@ -1,15 +1,15 @@
 //! The fingerprint of a state.
 //!
-//! Two states count as one if they differ only in parts that no later step of a rank depends on:
+//! Two states count as one if they differ only in parts on which no later step of a rank depends:
 //! * *Names of equal ranks.* Ranks with the same role (and, if readers pass through a level, on the
 //!   same node) run the same steps. A permutation of them, applied to their memories, to the words
 //!   that they own and to the names in all words, maps runs to runs and preserves each property.
 //! * *Numbers of turns.* Turns of a node are counted modulo 16; they are only incremented and
-//!   compared. Adding the same number to all occurrences of one node's turn is therefore a
-//!   renaming, too. The fingerprint counts them from the turn in the node's wake word.
-//! * *Old links.* The next word of a node in no queue is cleared before the node is used, whatever
-//!   link it holds; its owner, and any other rank that may access it, only distinguishes the mark
-//!   that a successor is about to link itself, *inside*, and 0.
+//!   compared. Adding the same number to all occurrences of one node's turn is therefore also a
+//!   renaming. The fingerprint counts them from the turn in the node's wake word.
+//! * *Old links.* The next word of a node in no queue is cleared before the node is used, no matter
+//!   what link it holds; its owner, and any other rank that may access it, only distinguishes the
+//!   mark that a successor is about to link itself, *inside*, and 0.
 //!
 //! The least hash over all permutations represents all of them. Ranks are first sorted by
 //! everything that contains no names, so usually only one permutation remains. Hashes are 128-bit
@@ -50,7 +50,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Renames a word that may name a node of the lock or of a level.
+    /// Renames a word that may refer to a node of the lock or of a level.
     #[inline]
     fn node(&self, bits: u64, of_level: bool) -> u64 {
         if bits == 0 || bits == PASSED || bits == INSIDE {
@@ -154,7 +154,7 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
             let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
             if old { OLD } else { next }
         };
-        // While a rank is at its level, its remembered link names a node of the level.
+        // While a rank is at its level, its stored link refers to a node of the level.
         let of_level = levels && rank.cell == 1;
         let at = WORDS + PER_RANK * position;
         all[at] = *nameless;

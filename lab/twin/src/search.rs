@@ -86,7 +86,8 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Makes no moves [at once](crate#what-happens-at-once): each becomes a separate transition.
+    /// Makes no moves [immediately](crate#what-happens-at-once): each becomes a separate
+    /// transition.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.at_once = false;

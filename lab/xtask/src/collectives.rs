@@ -52,7 +52,7 @@ struct Subject {
 }
 
 const LENGTHS: &[usize] = &[0, 8, 512, 8 << 10, 64 << 10, 512 << 10, 8 << 20];
-/// The last lengths exceed what a barrier unit combines.
+/// The last lengths exceed the capacity of a barrier unit.
 const SHORT: &[usize] = &[4, 24, 28, 512, 4 << 10, 64 << 10];
 
 const UNIT: [Subject; 3] = [

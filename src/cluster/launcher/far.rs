@@ -249,7 +249,7 @@ impl Drop for FarRanks {
     /// Ends the remaining agents, which end their ranks.
     fn drop(&mut self) {
         for orders in self.hosts.iter_mut().filter_map(|host| host.orders.take()) {
-            // The thread that reads this process's input holds a sender of orders, too, so the
+            // The thread that reads this process's input also holds a sender of orders, so the
             // channel may stay open.
             let _ = orders.send(Order::Kill);
         }

@@ -1,6 +1,6 @@
 //! The kill campaign: ranks, and launchers, killed at random moments of the suite's own cases.
 //!
-//! The case runs as it does in `cargo test`: its test is executed in a process of its own, which
+//! The case runs as it does in `cargo test`: its test is executed in a separate process, which
 //! launches the ranks. One of them, or that process, is killed at a moment drawn from the time the
 //! case takes. Afterwards nothing may hang, no process or file may be left over, and every other
 //! rank must have ended with a correct result or with the loss of a rank.

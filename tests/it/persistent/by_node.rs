@@ -184,8 +184,8 @@ async fn unattended(fabric: &Fabric) -> ProgramResult<()> {
     found_complete(fabric, &specs, "forwards anything for").await
 }
 
-/// The last member of six represents its node to another and has no edge of its own. All members
-/// that depend on it receive an error in bounded time.
+/// The last member of six represents its node to another and has no edges itself. All members that
+/// depend on it receive an error in bounded time.
 async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
     // Blocks from 2 and 3 to 4 are sent through 5, because 4 represents the node to the first one.
     let shape = Shape::graph(&[vec![4], vec![4], vec![4], vec![4, 4], vec![], vec![]]);

@@ -201,7 +201,7 @@ pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
         }
         hood.group_mut().barrier().await?;
         drop(request);
-        // In partitions, too.
+        // Also in partitions.
         let parts = hood.partitioned_init(&send, &sends, &receive, &receives, 2, &options).await?;
         let told = match parts.obstacle() {
             None => bytes < limit,

@@ -43,19 +43,19 @@ impl Array {
 
     /// Returns the address of a matrix that is read.
     pub(super) fn source(&mut self) -> Source {
-        // SAFETY: as the module says.
+        // SAFETY: see the module's documentation.
         unsafe { Source::new(self.start()) }
     }
 
     /// Returns the address of a matrix that is changed.
     pub(super) fn sink(&mut self) -> Sink {
-        // SAFETY: as the module says.
+        // SAFETY: see the module's documentation.
         unsafe { Sink::new(self.start()) }
     }
 
     /// Returns the address of integers.
     pub(super) fn integers(&mut self) -> Integers {
-        // SAFETY: as the module says.
+        // SAFETY: see the module's documentation.
         unsafe { Integers::new(self.start().cast::<Int>()) }
     }
 

@@ -119,7 +119,8 @@ unsafe fn symbol<F: Copy>(handle: NonNull<c_void>, library: &str, name: &'static
     // SAFETY: the library is open; the name is a text.
     let found = NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), text.as_ptr()) });
     let found = found.ok_or_else(|| lacking(loaders_words()))?;
-    // SAFETY: the type is right, as the caller promises, and as long as a pointer; it is not null.
+    // SAFETY: the type is right, as guaranteed by the caller, and as long as a pointer; it is not
+    // null.
     Ok(unsafe { mem::transmute_copy(&found) })
 }
 
@@ -134,7 +135,7 @@ fn loaders_words() -> String {
 /// # Safety
 /// The address is null, or that of a zero-terminated text that does not change during the call.
 unsafe fn text(address: *const c_char) -> Option<String> {
-    // SAFETY: it is a text, as the caller promises.
+    // SAFETY: it is a text, as guaranteed by the caller.
     (!address.is_null()).then(|| unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
@@ -230,8 +231,8 @@ impl Drop for Session {
 /// # Safety
 /// The value was returned by the library and is not used or freed afterwards.
 unsafe fn take(value: *mut Value) -> Found {
-    // SAFETY: the value is valid, as the caller promises, and its type determines which member of
-    // the union is set; the bytes exist if there are any. Both were allocated by `malloc`.
+    // SAFETY: the value is valid, as guaranteed by the caller, and its type determines which member
+    // of the union is set; the bytes exist if there are any. Both were allocated by `malloc`.
     unsafe {
         let found = match (*value).kind {
             BYTE_OBJECT => {

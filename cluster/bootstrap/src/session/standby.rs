@@ -279,7 +279,7 @@ fn wait(news: &Receiver<(usize, News)>, until: Instant, lease: Duration) -> Opti
 }
 
 /// Gives up a connection to a standby. If the standby has counted this rank's vote, it is notified
-/// that the vote is withdrawn. The thread that reads from the connection ends, too.
+/// that the vote is withdrawn. The thread that reads from the connection also ends.
 fn take_back(stream: Option<TcpStream>) {
     if let Some(mut stream) = stream {
         let _ = stream.write_all(&Up::Deserts.frame());

@@ -9,7 +9,7 @@
 //! Two processes run on one core each: one measures, the other makes progress on its endpoint or,
 //! as a program over `Fabric`, waits. The rounds of all sides alternate, and so does the side that
 //! is first. The output is in ns per operation: the 10th percentile of the rounds, because other
-//! processes use the machine, too. With `--nic`, libfabric's atomics change the program's words;
+//! processes also use the machine. With `--nic`, libfabric's atomics change the program's words;
 //! otherwise the other rank's CPU does.
 
 mod calls;

@@ -30,7 +30,8 @@ impl Call {
         let Bytes::Copied(pieces) = bytes else { return };
         let mut to = self.start;
         for piece in pieces {
-            // SAFETY: as the caller promises; the sum of the lengths is at most that of the bytes.
+            // SAFETY: guaranteed by the caller; the sum of the lengths is at most that of the
+            // bytes.
             unsafe {
                 ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
                 to = to.add(piece.len());
@@ -43,7 +44,7 @@ impl Call {
     /// completes.
     pub(super) unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
         let Self { endpoint, peer, start, len, descriptor, note } = self;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.fill(bytes);
             ("fi_send", sys::fi_send(endpoint, start.cast(), len, descriptor, peer, note))
@@ -67,7 +68,7 @@ impl Call {
             data: data.unwrap_or(0),
         };
         let tells = if data.is_some() { u64::from(sys::FI_REMOTE_CQ_DATA) } else { 0 };
-        // SAFETY: as the caller promises; the lists are only read during the call.
+        // SAFETY: guaranteed by the caller; the lists are only read during the call.
         unsafe {
             self.fill(bytes);
             // An empty put is visible immediately; and `shm` of 1.17 never completes one with this
@@ -82,7 +83,7 @@ impl Call {
     /// As for [`Call::send`]; the bytes may be memory that other processes write at any time.
     pub(super) unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
         let Self { endpoint, peer, start, len, descriptor, note } = self;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         ("fi_read", unsafe { sys::fi_read(endpoint, start.cast(), len, descriptor, peer, address, key, note) })
     }
 
@@ -94,7 +95,7 @@ impl Call {
             Amo::Add(value) | Amo::Swap(value) | Amo::Or(value) | Amo::And(value) | Amo::Xor(value) => (value, 0),
         };
         let kind = AtomicKind::of(amo);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.set_words(width, value, expected);
             match kind {
@@ -107,7 +108,7 @@ impl Call {
     /// # Safety
     /// As for [`Call::change`].
     pub(super) unsafe fn load(self, width: usize, remote: Remote) -> (&'static str, isize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             self.set_words(width, 0, 0);
             self.fetch(AtomicKind::Read, width, remote)
@@ -125,7 +126,7 @@ impl Call {
     /// As for [`Call::change`].
     unsafe fn set_words(self, width: usize, operand: u64, comparand: u64) {
         for (word, bits) in self.words().into_iter().zip([operand, comparand, 0]) {
-            // SAFETY: as the caller promises; the words are aligned, as slots are.
+            // SAFETY: guaranteed by the caller; the words are aligned, as slots are.
             unsafe { if width == 4 { word.cast::<u32>().write(bits as u32) } else { word.cast::<u64>().write(bits) } }
         }
     }
@@ -135,7 +136,7 @@ impl Call {
     unsafe fn compare(self, width: usize, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
         let [operand, comparand, old] = self.words();
         let Self { endpoint, peer, descriptor, note, .. } = self;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let returned = unsafe {
             sys::fi_compare_atomic(
                 endpoint,
@@ -167,7 +168,7 @@ impl Call {
     ) -> (&'static str, isize) {
         let [operand, _, old] = self.words();
         let Self { endpoint, peer, descriptor, note, .. } = self;
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let returned = unsafe {
             sys::fi_fetch_atomic(
                 endpoint,
@@ -199,6 +200,6 @@ fn datatype(width: usize) -> sys::fi_datatype {
 /// The operation in the slot whose bytes start there has completed.
 pub(super) unsafe fn found(start: *mut u8, width: usize) -> u64 {
     let old = start.wrapping_add(WORDS[2]);
-    // SAFETY: the word is in the slot, which is not in use, as the caller promises.
+    // SAFETY: the word is in the slot, which is not in use, as guaranteed by the caller.
     unsafe { if width == 4 { old.cast::<u32>().read().into() } else { old.cast::<u64>().read() } }
 }

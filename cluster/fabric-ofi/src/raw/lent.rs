@@ -25,7 +25,7 @@ impl Domain {
         len: usize,
         keep: Arc<dyn Any + Send + Sync>,
     ) -> Result<Region> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         let memory = unsafe { Memory::lent(start, len, keep) };
         self.region_of(memory.map_err(|source| OfiError::Memory { bytes: len, source })?)
     }

@@ -75,7 +75,7 @@ unsafe fn text(address: *const c_char) -> Option<String> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: it is such a text, as the caller promises.
+    // SAFETY: it is such a text, as guaranteed by the caller.
     Some(unsafe { CStr::from_ptr(address) }.to_string_lossy().into_owned())
 }
 
@@ -85,6 +85,6 @@ unsafe fn text(address: *const c_char) -> Option<String> {
 /// The object is open, is not used afterwards, and all objects that were opened through it are
 /// closed.
 unsafe fn close(object: *mut sys::fid) -> bool {
-    // SAFETY: it is open, as the caller promises.
+    // SAFETY: it is open, as guaranteed by the caller.
     unsafe { sys::fi_close(object) == 0 }
 }

@@ -89,7 +89,7 @@ pub(super) struct Held {
 }
 
 impl Endpoint {
-    /// Returns memory for an operation with `len` bytes of its own, in a buffer that `make` creates
+    /// Returns memory for an operation with `len` additional bytes, in a buffer that `make` creates
     /// if a new one is needed; `None` if there is currently no room.
     pub(crate) fn room<E>(
         &mut self,

@@ -29,7 +29,7 @@ fn handler_of(signal: i32) -> Option<usize> {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the address is that of a value of the right type; nothing is changed.
     let known = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } == 0;
-    // SAFETY: the call has filled it; zeros are a value, too.
+    // SAFETY: the call has filled it; zeros are also a valid value.
     let handler = unsafe { action.assume_init() }.sa_sigaction;
     (known && handler != libc::SIG_DFL && handler != libc::SIG_IGN).then_some(handler)
 }
@@ -42,7 +42,7 @@ fn is_of_library(address: usize) -> bool {
     if unsafe { libc::dladdr(address, info.as_mut_ptr()) } == 0 {
         return false;
     }
-    // SAFETY: the call has filled it; zeros are a value, too.
+    // SAFETY: the call has filled it; zeros are also a valid value.
     let name = unsafe { info.assume_init() }.dli_fname;
     // SAFETY: it is null, or the name of a file that stays loaded, as its handler is installed.
     let name = unsafe { name.as_ref() }.map(|first| unsafe { CStr::from_ptr(first) }.to_string_lossy().into_owned());

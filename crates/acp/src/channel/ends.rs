@@ -40,7 +40,7 @@ macro_rules! end {
             }
 
             /// Closes this end of the channel, after all earlier requests. The other end has to be
-            /// freed, too.
+            /// freed as well.
             ///
             /// # Errors
             /// Of the request: the error with which the channel failed; [`AcpError::Disconnected`]

@@ -1,5 +1,7 @@
 //! The sizes of channels.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::table;
 use crate::{AcpError, Result};
 
@@ -54,6 +56,10 @@ impl ChannelOptions {
     }
 
     /// Returns the bytes from one slot to the next.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "options have limits, and answers of more than half of all bytes are refused"
+    )]
     pub(super) fn stride(slot_bytes: usize) -> usize {
         (super::link::HEADER_BYTES + slot_bytes).next_multiple_of(8)
     }

@@ -73,8 +73,7 @@ impl Channels {
             }
         }
         if changed || self.results.finished != finished {
-            // This includes the polling task, which may have polled other futures of its own
-            // earlier.
+            // This includes the polling task, which may have polled other futures earlier.
             self.wake();
         }
         Ok(())

@@ -25,8 +25,9 @@ const ENTRY_BYTES: u64 = 64;
 const WORDS: usize = 4;
 
 /// Returns the size of a table.
+#[deny(clippy::arithmetic_side_effects)]
 pub(super) fn bytes(entries: usize) -> usize {
-    (ENTRIES_AT + entries as u64 * ENTRY_BYTES) as usize
+    entries.saturating_mul(ENTRY_BYTES as usize).saturating_add(ENTRIES_AT as usize)
 }
 
 /// The kind of a connection.

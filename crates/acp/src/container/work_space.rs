@@ -1,7 +1,9 @@
 //! One array of bytes over the memory of all ranks.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{Acp, AcpError, GlobalAddress, Key, Result};
-use core::{fmt, future::Future};
+use core::{cmp::Ordering, fmt, future::Future, num::NonZeroU64};
 use rdma_fabric::{Pod, Rank, provider::Boxed};
 
 /// The distribution of a [`WorkSpace`] over the ranks: round-robin blocks of `bytes_per_rank`
@@ -26,8 +28,8 @@ impl Default for Striping {
 struct Stripes {
     bytes: u64,
     first: u64,
-    unit: u64,
-    ranks: u64,
+    unit: NonZeroU64,
+    ranks: NonZeroU64,
 }
 
 /// Consecutive bytes of a work space in one rank's part.
@@ -41,20 +43,26 @@ struct Run {
 
 impl Stripes {
     /// Returns the number of bytes at a rank.
+    #[expect(clippy::arithmetic_side_effects, reason = "numbers of ranks have 32 bits; all others are at most `bytes`")]
     fn share(&self, rank: u64) -> u64 {
-        let turn = (rank + self.ranks - self.first) % self.ranks;
-        let whole = self.bytes / self.unit;
-        let rest = if whole % self.ranks == turn { self.bytes % self.unit } else { 0 };
-        (whole + self.ranks - 1 - turn) / self.ranks * self.unit + rest
+        let turn = (rank + self.ranks.get() - self.first) % self.ranks;
+        let (rounds, left) = (self.bytes / self.unit / self.ranks, self.bytes / self.unit % self.ranks);
+        let last = match turn.cmp(&left) {
+            Ordering::Less => self.unit.get(),
+            Ordering::Equal => self.bytes % self.unit,
+            Ordering::Greater => 0,
+        };
+        rounds * self.unit.get() + last
     }
 
     /// Returns the location of an existing byte, and the number of consecutive bytes there.
+    #[expect(clippy::arithmetic_side_effects, reason = "numbers of ranks have 32 bits; all others are at most `bytes`")]
     fn run(&self, position: u64) -> Run {
         let (block, within) = (position / self.unit, position % self.unit);
         Run {
-            rank: (self.first + block) % self.ranks,
-            at: block / self.ranks * self.unit + within,
-            bytes: (self.unit - within).min(self.bytes - position),
+            rank: (self.first + block % self.ranks) % self.ranks,
+            at: block / self.ranks * self.unit.get() + within,
+            bytes: (self.unit.get() - within).min(self.bytes - position),
         }
     }
 }
@@ -184,6 +192,7 @@ impl WorkSpace {
         self.copied(position, from, bytes, true)
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the work space")]
     fn read_bytes<'a>(&'a self, mut position: usize, mut into: &'a mut [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             self.check(position, into.len())?;
@@ -197,6 +206,7 @@ impl WorkSpace {
         })
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the work space")]
     fn write_bytes<'a>(&'a self, mut position: usize, mut from: &'a [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             self.check(position, from.len())?;
@@ -210,6 +220,7 @@ impl WorkSpace {
         })
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the work space")]
     fn copied(&self, position: usize, other: GlobalAddress, bytes: usize, inwards: bool) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             self.check(position, bytes)?;
@@ -235,10 +246,10 @@ impl WorkSpace {
 /// Returns the distribution, if the arguments are valid.
 fn stripes(acp: &Acp, [bytes, first, unit]: [u64; 3]) -> Result<Stripes> {
     let ranks = acp.ranks();
-    match unit {
-        0 => Err(AcpError::option("bytes_per_rank", "at least 1", 0)),
-        _ if first >= ranks as u64 => Err(AcpError::NoSuchRank { rank: Rank::new(first as u32), ranks }),
-        _ => Ok(Stripes { bytes, first, unit, ranks: ranks as u64 }),
+    let unit = NonZeroU64::new(unit).ok_or_else(|| AcpError::option("bytes_per_rank", "at least 1", 0))?;
+    match NonZeroU64::new(ranks as u64) {
+        Some(ranks) if first < ranks.get() => Ok(Stripes { bytes, first, unit, ranks }),
+        _ => Err(AcpError::NoSuchRank { rank: Rank::new(first as u32), ranks }),
     }
 }
 
@@ -267,6 +278,7 @@ fn agreed(gathered: &[[u64; 4]], asked: [u64; 3]) -> Result<Box<[Option<GlobalAd
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -275,9 +287,10 @@ mod tests {
         /// Every byte has its own location, and the parts of the ranks have the required sizes.
         #[test]
         fn stripes_cover_all_bytes(bytes in 0u64..300, first in 0u64..5, unit in 1u64..40, more in 0u64..3) {
-            let stripes = Stripes { bytes, first, unit, ranks: first + 1 + more };
+            let [unit, ranks] = [unit, first + 1 + more].map(|number| NonZeroU64::new(number).expect("not 0"));
+            let stripes = Stripes { bytes, first, unit, ranks };
             let mut places: Vec<Vec<bool>> =
-                (0..stripes.ranks).map(|rank| vec![false; stripes.share(rank) as usize]).collect();
+                (0..ranks.get()).map(|rank| vec![false; stripes.share(rank) as usize]).collect();
             let mut position = 0;
             while position < bytes {
                 let run = stripes.run(position);

@@ -80,6 +80,7 @@ pub(crate) enum Slots {
     Own(u64),
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Slots {
     /// Returns the use of slots in a job.
     pub(crate) fn of(fabric: &Fabric, options: &Options) -> Self {
@@ -89,6 +90,7 @@ impl Slots {
         }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "the number of a rank has 32 bits")]
     pub(crate) fn count(self) -> u64 {
         match self {
             Slots::Shared(slots) => slots,
@@ -99,7 +101,7 @@ impl Slots {
     /// Returns the bytes of a rank's area.
     pub(crate) fn bytes(self, mode: Mode) -> usize {
         let outgoing = if mode == Mode::Split { queues::outgoing_bytes() } else { 0 };
-        (SLOTS_AT + self.count() * SLOT_BYTES + outgoing) as usize
+        self.count().saturating_mul(SLOT_BYTES).saturating_add(SLOTS_AT).saturating_add(outgoing) as usize
     }
 }
 

@@ -1,5 +1,7 @@
 //! The regions that this rank has registered.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     AcpError, Result,
     address::Tag,
@@ -17,7 +19,7 @@ pub(crate) struct OwnRegions {
     /// address does not refer to another region for as long as possible.
     returned: VecDeque<Tag>,
     /// Tags from this one on have never been in use.
-    fresh: u8,
+    fresh: u16,
 }
 
 #[derive(Debug)]
@@ -30,15 +32,15 @@ pub(crate) struct OwnRegion {
 
 impl OwnRegions {
     pub(crate) fn new() -> Self {
-        OwnRegions { regions: BTreeMap::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE }
+        OwnRegions { regions: BTreeMap::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE.into() }
     }
 
     /// Returns the tag of the next region, which is reserved until it is [given
     /// back](OwnRegions::give_back) or [filled](OwnRegions::insert).
     pub(crate) fn take_tag(&mut self, layout: &Layout, me: Rank) -> Result<Tag> {
-        let fresh = Tag(self.fresh);
-        if layout.entry(fresh).is_some() {
-            self.fresh += 1;
+        let fresh = u8::try_from(self.fresh).ok().map(Tag);
+        if let Some(fresh) = fresh.filter(|tag| layout.entry(*tag).is_some()) {
+            self.fresh = self.fresh.saturating_add(1);
             return Ok(fresh);
         }
         self.returned.pop_front().ok_or(AcpError::DirectoryFull { rank: me, limit: layout.entries() })
@@ -65,14 +67,15 @@ impl OwnRegions {
 
 /// Publishes a region to peers.
 pub(crate) fn publish(fabric: &Fabric, world: &Region, at: u64, entry: Entry) -> Result<()> {
-    word(fabric, world, at + KEY).and_then(|key| fabric.store(&key, entry.key.to_bits()))?;
-    word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, entry.bytes + 1))?;
+    word(fabric, world, at.saturating_add(KEY)).and_then(|key| fabric.store(&key, entry.key.to_bits()))?;
+    word(fabric, world, at.saturating_add(LENGTH))
+        .and_then(|length| fabric.store(&length, entry.bytes.saturating_add(1)))?;
     Ok(())
 }
 
 /// Withdraws a region from peers.
 pub(crate) fn withdraw(fabric: &Fabric, world: &Region, at: u64) -> Result<()> {
-    Ok(word(fabric, world, at + LENGTH).and_then(|length| fabric.store(&length, 0))?)
+    Ok(word(fabric, world, at.saturating_add(LENGTH)).and_then(|length| fabric.store(&length, 0))?)
 }
 
 fn word(fabric: &Fabric, world: &Region, offset: u64) -> Result<LocalWord<u64>, FabricError> {

@@ -12,7 +12,7 @@ impl Acp {
     /// # Errors
     /// As [`Acp::allocate`].
     pub fn allocate_slice<T: Pod>(&self, len: usize, colour: usize) -> Result<GlobalSlice<T>> {
-        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| self.too_many(len))?;
+        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| self.too_many())?;
         let key = self.allocate(bytes, colour)?;
         GlobalSlice::new(self.address(key, 0)?, len)
     }
@@ -62,14 +62,15 @@ impl Acp {
     /// # Errors
     /// [`AcpError::NoSuchRank`].
     pub fn starter_slice<T: Pod>(&self, rank: Rank) -> Result<GlobalSlice<T>> {
-        GlobalSlice::new(self.starter(rank)?, self.options().starter_bytes / size_of::<T>().max(1))
+        let bytes = self.options().starter_bytes;
+        GlobalSlice::new(self.starter(rank)?, bytes.checked_div(size_of::<T>()).unwrap_or(bytes))
     }
 
     #[cold]
-    fn too_many(&self, len: usize) -> AcpError {
+    fn too_many(&self) -> AcpError {
         // There is no region yet, so the error contains the rank's first address.
         match self.starter(self.rank()) {
-            Ok(address) => AcpError::out_of_bounds(address, len as u64, MAX_REGION_BYTES),
+            Ok(address) => AcpError::out_of_bounds(address, u64::MAX, MAX_REGION_BYTES),
             Err(error) => error,
         }
     }

@@ -4,6 +4,8 @@
 //! communicate. Properties that follow from the address alone (its alignment and the bounds of a
 //! slice) are checked on creation; the existence of the region is checked on use.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod atomic;
 mod link;
 mod memory;

@@ -78,7 +78,9 @@ impl<T: Pod> GlobalPtr<T> {
         let bytes = self.address.offset().checked_sub(start.address.offset())?;
         match size_of::<T>() as u64 {
             0 => (bytes == 0).then_some(0),
-            size => bytes.is_multiple_of(size).then_some((bytes / size) as usize),
+            size => {
+                bytes.is_multiple_of(size).then(|| bytes.checked_div(size)).flatten().map(|elements| elements as usize)
+            }
         }
     }
 

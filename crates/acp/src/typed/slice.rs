@@ -26,7 +26,7 @@ impl<T: Pod> GlobalSlice<T> {
     pub fn new(address: GlobalAddress, len: usize) -> Result<Self> {
         let start = GlobalPtr::new(address)?;
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        match bytes <= MAX_REGION_BYTES - address.offset() {
+        match address.offset().saturating_add(bytes) <= MAX_REGION_BYTES {
             true => Ok(GlobalSlice { start, len }),
             false => Err(AcpError::out_of_bounds(address, bytes, MAX_REGION_BYTES)),
         }
@@ -64,6 +64,7 @@ impl<T: Pod> GlobalSlice<T> {
 
     /// Returns the size in bytes.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`new` has found that they fit into a region")]
     pub const fn bytes(self) -> usize {
         self.len * size_of::<T>()
     }
@@ -102,7 +103,7 @@ impl<T: Pod> GlobalSlice<T> {
             (Some(start), Some(end)) if start <= end && end <= self.len => {
                 // An empty slice may start at the end of a region.
                 let first = if start == end { self.start } else { self.start.add(start)? };
-                Ok(GlobalSlice { start: first, len: end - start })
+                Ok(GlobalSlice { start: first, len: (start..end).len() })
             }
             (start, end) => {
                 let start = start.unwrap_or(usize::MAX);

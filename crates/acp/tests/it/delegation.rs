@@ -35,8 +35,8 @@ fn different_servers_work_at_the_same_time() {
     assert!(three < one * 3 / 2, "one: {one:?}, three: {three:?}");
 }
 
-/// Every rank copies between all others, to locations of its own; there are more copies than some
-/// ranks have slots.
+/// Every rank copies between all others, to locations that no other rank uses; there are more
+/// copies than some ranks have slots.
 #[test]
 fn everybody_asks_everybody() {
     for slots in [1, 3, 64] {

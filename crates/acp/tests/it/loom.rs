@@ -33,7 +33,7 @@ enum Job {
     Atomic,
 }
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
     /// An operation is reported as complete before its effect is visible.

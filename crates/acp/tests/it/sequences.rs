@@ -78,7 +78,7 @@ where
             first.splice(at..at, second[range].iter().copied());
         }
         11 if at < len => {
-            // An element of its own, by address.
+            // An element that only this rank uses, by address.
             let (own, element) = (one.at(at).await?, first[at]);
             one.extend_from(own, 1).await?;
             first.push(element);

@@ -104,7 +104,7 @@ async fn positions(fabric: Fabric) -> ProgramResult<()> {
     far.advance(isize::MAX)?;
     assert_eq!([begin.distance(&far), far.distance(&begin)], [isize::MAX, isize::MIN]);
     assert!(far.advance(1).is_err() && far.position() == usize::MAX);
-    assert!(far.address().await.is_err() && far.next().await? == None);
+    assert!(far.address().await.is_err() && far.next().await?.is_none());
     acp.finalize().await?;
     Ok(())
 }
@@ -137,4 +137,22 @@ async fn overwritten(fabric: Fabric) -> ProgramResult<()> {
 #[test]
 fn words_that_no_sequence_has_are_damaged() {
     everywhere(2, &overwritten);
+}
+
+/// As many regions as a directory may have entries.
+async fn regions(fabric: Fabric) -> ProgramResult<()> {
+    let acp = Acp::init_with(&fabric, Options::default().regions(253)).await?;
+    let keys = (0..253).map(|_| acp.allocate(8, 0)).collect::<acp::Result<Vec<_>>>()?;
+    let full = AcpError::DirectoryFull { rank: acp.rank(), limit: 253 };
+    assert_eq!(acp.allocate(8, 0), Err(full.clone()));
+    acp.unregister(keys[7])?;
+    assert_eq!((acp.allocate(8, 0), acp.allocate(8, 0)), (Ok(keys[7]), Err(full)));
+    assert_eq!(acp.address(keys[252], 0)?.region(), 255);
+    acp.finalize().await?;
+    Ok(())
+}
+
+#[test]
+fn a_directory_may_be_full() {
+    everywhere(2, &regions);
 }

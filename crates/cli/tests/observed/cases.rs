@@ -82,7 +82,7 @@ pub(super) fn counts_are_exact() {
         for (name, value) in expected.as_object().expect("an object") {
             assert_eq!(&peers[0][name], value, "{name} of rank {rank}");
         }
-        // The flush of all is counted, too.
+        // The flush of all is also counted.
         assert_eq!((&mine["total"]["flushes"], &mine["nops"], &mine["word_waits"]), (&json!(4), &json!(1), &json!(1)));
     }
     assert!(is_empty(directory.path()), "the records are removed");

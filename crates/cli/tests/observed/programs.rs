@@ -26,7 +26,7 @@ pub(super) fn main(name: &str) -> ExitCode {
     }
 }
 
-/// Launches a program without options of its own after `program NAME`.
+/// Launches a program without options after `program NAME`.
 fn with<P: onesided::Program>(program: P) -> ExitCode {
     onesided::launch_with("A program for observers.\n", |rest| match &rest[2..] {
         [] => Ok(program),

@@ -15,18 +15,18 @@ use crate::{
 use std::{cell::RefCell, rc::Rc};
 
 impl Explorer<'_> {
-    /// Lets a rank's atomics on its own memory be its CPU's. Where
+    /// Executes a rank's atomics on its own memory by its CPU. Where
     /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, they then
     /// occur in the middle of other ranks' atomics, and are lost: such a provider breaks the
-    /// contract (O6), and protocols over it must fail. This shows that a check can fail. Only
-    /// exhaustive explorations support this mistake, not [random runs](Explorer::sample).
+    /// contract (O6), and protocols over it must fail. This mutant shows that a check can fail.
+    /// Only exhaustive explorations support it, not [random runs](Explorer::sample).
     #[must_use]
     pub fn own_atomics_by_cpu(mut self) -> Self {
         self.own_by_cpu = true;
         self
     }
 
-    /// Returns whether atomics are promised to be atomic against puts and stores, too.
+    /// Returns whether atomics are also guaranteed to be atomic with respect to puts and stores.
     pub fn promises_coherence(&self) -> bool {
         self.caps.coherent_atomics
     }

@@ -11,8 +11,8 @@ pub enum Event {
     Go(Rank),
     /// The n-th part of the operations in flight takes effect, or its poster is notified.
     Happen(usize),
-    /// The n-th part, an atomic where [`rdma_fabric::Caps::coherent_atomics`] is not promised,
-    /// reads its word and will write it later.
+    /// The n-th part, an atomic if [`rdma_fabric::Caps::coherent_atomics`] is not guaranteed, reads
+    /// its word and will write it later.
     Begin(usize),
     /// A rank's clock reaches its next deadline.
     Tick(Rank),

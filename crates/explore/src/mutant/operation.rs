@@ -31,8 +31,8 @@ pub(super) enum Operation {
 }
 
 impl Spoiled {
-    /// Wraps the answer of the fabric below to a posted operation. `then` says how the result is
-    /// treated on completion.
+    /// Wraps the answer of the fabric below to a posted operation. `then` determines how the result
+    /// is treated on completion.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {
             Posted::Over(word) => Posted::Over(self.made(then, word, into)),

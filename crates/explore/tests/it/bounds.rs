@@ -131,7 +131,7 @@ fn a_set_up_has_one_order_and_what_follows_all() {
     assert!(all.0 > 200 && one.0 < 40, "{} states, and {} with one order of the set-up", all.0, one.0);
 }
 
-/// Ranks share nodes as configured; by default each rank has a node of its own.
+/// Ranks share nodes as configured; by default each rank is on a separate node.
 #[test]
 fn ranks_are_on_their_nodes() {
     let placed = |fabric: &Fabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();

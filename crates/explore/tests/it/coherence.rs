@@ -7,7 +7,7 @@ use rdma_fabric::Caps;
 
 use std::collections::BTreeSet;
 
-/// Creates an explorer; `coherent` says whether atomics are also atomic with respect to puts and
+/// Creates an explorer; `coherent` states whether atomics are also atomic with respect to puts and
 /// stores.
 pub(crate) fn explorer(ranks: usize, coherent: bool) -> Explorer<'static> {
     let mut caps = Caps::weakest();

@@ -1,4 +1,4 @@
-//! The promises of the contract and their limits: small programs whose possible outcomes are all
+//! The guarantees of the contract and their limits: small programs whose possible outcomes are all
 //! known.
 
 use super::outcomes::{A, B, expect, explorer, words};

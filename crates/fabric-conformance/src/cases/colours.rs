@@ -124,7 +124,7 @@ pub(super) async fn colours_separate(fabric: Fabric) -> ProgramResult<()> {
         let again = barrier.start();
         ensure!(matches!(colour_error(&again), Some(ColourError::Outstanding(_))), "C4: {again:?}");
         if round % 3 == 0 {
-            // A dropped wait leaves the barrier in progress; another colour has rounds of its own.
+            // A dropped wait leaves the barrier in progress; another colour has separate rounds.
             let _ = race(barrier.wait(), async {}).await;
             other.start()?;
             other.wait().await?;

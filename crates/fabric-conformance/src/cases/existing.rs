@@ -237,7 +237,7 @@ pub(super) async fn dropping_deregisters(fabric: Fabric) -> ProgramResult<()> {
         ensure_eq!(fabric.remote_span::<u64>(at(key, 0), 9).err(), stale, "X6: after the drop");
         world.barrier().await?;
     }
-    // An empty vector can be registered, too.
+    // An empty vector can also be registered.
     let nothing = fabric.register(Vec::<u64>::new())?;
     ensure!(nothing.is_empty(), "X1: no bytes");
     ensure_eq!(nothing.take().await?, Vec::<u64>::new(), "X4: no bytes");

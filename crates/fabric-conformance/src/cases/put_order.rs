@@ -4,7 +4,7 @@ use super::{neighbour, world_and_region};
 use crate::ensure;
 use rdma_fabric::{Deps, Fabric, ProgramResult};
 
-/// A rank that sees any word of a later put sees all of an earlier one, where that is promised.
+/// A rank that sees any word of a later put sees all of an earlier one, if that is guaranteed.
 pub(super) async fn puts_become_visible_in_order(fabric: Fabric) -> ProgramResult<()> {
     const ROUNDS: u64 = 150;
     /// The number of words of the earlier and the later put.

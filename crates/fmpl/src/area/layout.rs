@@ -1,5 +1,7 @@
 //! The layout of a communicator's memory, which is the same on every member.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::Options;
 
 /// The bytes of a lane.
@@ -21,6 +23,10 @@ pub(crate) struct Layout {
 /// The lanes reserved for collectives: towards the root, and away from it.
 const COLLECTIVE: usize = 2;
 
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "`Options::checked` and the number of ranks bound all sizes: below 2^50 bytes"
+)]
 impl Layout {
     pub(crate) fn new(options: &Options, members: usize, atomics: bool) -> Self {
         let Options { indices, any_indices, peers, .. } = *options;
@@ -60,7 +66,7 @@ impl Layout {
 
     /// The word that senders change so that a receiver from any sender checks its lanes again.
     pub(crate) const BELL: usize = 0;
-    /// The bytes before the owners: the bell has a cache line of its own.
+    /// The bytes before the owners: the bell has its own cache line.
     const BELL_LINE: usize = 64;
 
     /// Returns the offset of the word that contains an area's peer.

@@ -86,7 +86,7 @@ impl Record {
         (!has_more).then(|| Record::of_length(kind, word))
     }
 
-    /// Returns the length of message `n`, if the word says that it has arrived.
+    /// Returns the length of message `n`, if the word indicates that it has arrived.
     #[inline(always)]
     pub(crate) fn arrived(word: u64, n: u64) -> Option<usize> {
         (is_about(word, n) && word >> KIND & 15 == Kind::Arrived as u64).then_some((word & ((1 << KIND) - 1)) as usize)

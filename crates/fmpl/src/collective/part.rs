@@ -218,7 +218,7 @@ impl Part<'_> {
             if let Some(work) = state.collectives.work(bytes) {
                 return Ok(work);
             }
-            let all = 3 * each(bytes);
+            let all = each(bytes).saturating_mul(3);
             let region = self.comm.fabric.alloc(all)?;
             let whole = region.span(&self.comm.fabric, 0, all)?;
             let work = thirds(&whole, bytes)?;

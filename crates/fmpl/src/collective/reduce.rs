@@ -124,7 +124,7 @@ impl Communicator {
             let span = span?;
             let (collective, root) = (to.kind(), to.root());
             let size = unit.as_ref().map_or(1, |unit| unit.size);
-            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size, size)?;
+            let way = self.reduction_way(collective, unit.as_ref(), span.len() / size, span.len())?;
             let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
                 let part = self.begin(root).await?;
                 let outcome = part.reduce(&span, &mut combine, to, reduced).await;
@@ -140,16 +140,16 @@ impl Communicator {
         })
     }
 
-    /// Returns the algorithm for a reduction of `elements` elements of `size` bytes, given how the
+    /// Returns the algorithm for a reduction of `elements` elements and `bytes` bytes, given how the
     /// unit would execute it, if it can.
     pub(crate) fn reduction_way(
         &self,
         collective: Collective,
         unit: Option<&ByUnit>,
         elements: usize,
-        size: usize,
+        bytes: usize,
     ) -> Result<Algorithm> {
-        let way = self.ways.at(collective, elements * size)?;
+        let way = self.ways.at(collective, bytes)?;
         match unit {
             Some(unit) if elements <= unit.most => Ok(way),
             _ if way == Algorithm::Tree => Ok(way),

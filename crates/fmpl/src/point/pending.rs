@@ -18,7 +18,8 @@ use core::{
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteWord, provider::Boxed};
 
-/// The word of a receiver from any sender, and a value that it has never had before.
+/// The word on which a receiver from any source waits, and a value that the word has never had
+/// before.
 pub(crate) struct Bell {
     pub(crate) word: RemoteWord<u64>,
     pub(crate) value: u64,

@@ -1,5 +1,7 @@
 //! The memory of a spool.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{Result, point::Source};
 use core::ops::Range;
 use rdma_fabric::{Fabric, LocalSpan, Region};
@@ -44,7 +46,7 @@ enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Otherwise {
     Nowhere,
-    /// Into memory of its own.
+    /// Into separate memory.
     Alone,
     /// Grow the spool by new memory.
     Grow,
@@ -114,6 +116,7 @@ impl Memory {
     }
 
     /// Returns the first bytes of a room.
+    #[expect(clippy::arithmetic_side_effects, reason = "the room of a message is at least as long")]
     fn span(&self, room: &Room, bytes: usize) -> Result<LocalSpan<u8>> {
         let Some(piece) = &self.pieces[room.piece] else { unreachable!("room in a piece that is there") };
         Ok(piece.span.slice(room.range.start..room.range.start + bytes)?)
@@ -175,12 +178,13 @@ impl Memory {
     }
 }
 
-/// Returns the number of bytes that a message occupies.
+/// Returns the number of bytes that a message in memory occupies: at most `isize::MAX`, rounded up.
 fn room_of(bytes: usize) -> usize {
     bytes.max(1).next_multiple_of(ALIGN)
 }
 
 /// Copies a message into local fabric memory.
+#[expect(clippy::arithmetic_side_effects, reason = "offsets inside the message")]
 fn copy(fabric: &Fabric, source: &mut dyn Source, to: &LocalSpan<u8>) -> Result<()> {
     let (mut at, all) = (0, to.len());
     if let Some(from) = source.span() {
@@ -202,6 +206,7 @@ fn copy(fabric: &Fabric, source: &mut dyn Source, to: &LocalSpan<u8>) -> Result<
 }
 
 /// Takes the first free range that is long enough.
+#[expect(clippy::arithmetic_side_effects, reason = "inside a free range")]
 fn take(free: &mut Vec<Range<usize>>, bytes: usize) -> Option<Range<usize>> {
     let at = free.iter().position(|range| range.len() >= bytes)?;
     let taken = free[at].start..free[at].start + bytes;
@@ -213,6 +218,7 @@ fn take(free: &mut Vec<Range<usize>>, bytes: usize) -> Option<Range<usize>> {
 }
 
 /// Gives a range back.
+#[expect(clippy::arithmetic_side_effects, reason = "places of a list")]
 fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
     let at = free.partition_point(|before| before.start < range.start);
     free.insert(at, range);
@@ -225,6 +231,7 @@ fn give(free: &mut Vec<Range<usize>>, range: Range<usize>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::{give, take};
     use proptest::prelude::*;

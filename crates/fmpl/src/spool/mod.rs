@@ -82,7 +82,7 @@ impl Spool {
     }
 }
 
-/// Returns the fabric error if it says that memory or regions have run out.
+/// Returns the fabric error if it reports that memory or regions have run out.
 pub(crate) fn no_memory(error: &FmplError) -> Option<&FabricError> {
     match error {
         FmplError::Fabric(cause) if is_no_room(cause) => Some(cause),

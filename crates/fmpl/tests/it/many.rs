@@ -67,7 +67,7 @@ fn thousands_are_alive_and_their_places_are_used_again() {
     });
 }
 
-/// Each communicator would use 384 KiB for buffers of its own, so 600 would not fit.
+/// With separate buffers, each communicator would use 384 KiB, so 600 would not fit.
 #[test]
 fn buffers_that_hold_nothing_serve_others() {
     const COMMS: usize = 600;

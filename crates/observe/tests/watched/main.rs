@@ -12,8 +12,8 @@ use rdma_fabric::{
     join::{Either, join, race},
 };
 
-/// A program that is observed on a fabric which a function derives from its own, and that returns
-/// its record.
+/// A program that runs, observed, on a fabric that the function derives from the rank's, and
+/// returns the record.
 struct Recorded<P>(fn(&Fabric) -> Fabric, P);
 
 impl<P: AsyncFn(Fabric) -> ProgramResult<()> + Sync> Program for Recorded<P> {

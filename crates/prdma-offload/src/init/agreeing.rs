@@ -33,7 +33,7 @@ pub(crate) async fn all_succeed_least(group: &mut Group, mine: Result<u64>) -> R
     }
 }
 
-/// The number of queues that a member wants, and the number that it can have.
+/// The number of queues that a member requests, and the number that it can have.
 #[derive(Clone, Copy)]
 pub(crate) struct QueueBudget {
     /// The number of queues wanted for its widest stage.

@@ -107,7 +107,7 @@ async fn meets(fabric: Fabric) -> ProgramResult<()> {
             request.wait().await?;
         }
     }
-    // Exchanges without a request check, too.
+    // Exchanges without a request also check.
     let view = field.view(7..8)?;
     let refused = hood.alltoallw(&field, &[one(1), one(6)], &field, &[one(0), one(7)]).await;
     assert_eq!(in_use(refused), Some(Holder::View));

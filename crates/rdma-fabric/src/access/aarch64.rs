@@ -1,7 +1,7 @@
 //! aarch64: `ldar` and `stlr` for words, exclusive pairs for read-modify-writes (no optional
 //! instructions), pairs of 16-byte registers for copies (Arm ARM, section B2.3).
 //!
-//! A copy has no order of its own; each copy into shared memory completes before later `stlr` and
+//! A copy has no internal order; each copy into shared memory completes before later `stlr` and
 //! `stlxr` of the same CPU because those are releases. [`copy_out`] ends with `dmb ishld`, so that
 //! later reads are ordered after it.
 //!
@@ -26,8 +26,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub(super) unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads
-            // must stay below.
+            // SAFETY: reads the word, whose validity the caller guarantees. Not `readonly`: later
+            // reads must stay below.
             unsafe {
                 asm!(concat!("ldar {v:", $reg, "}, [{p}]"), p = in(reg) p, v = out(reg) value,
                     options(nostack, preserves_flags));
@@ -39,7 +39,7 @@ macro_rules! word_access {
         /// As the load.
         #[inline(always)]
         pub(super) unsafe fn $store(p: *mut u8, value: $t) {
-            // SAFETY: writes the word, which the caller vouches for.
+            // SAFETY: writes the word, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!("stlr {v:", $reg, "}, [{p}]"), p = in(reg) p, v = in(reg) value,
                     options(nostack, preserves_flags));
@@ -125,11 +125,11 @@ struct Shared;
 macro_rules! shared_moves {
     ($($load:ident $store:ident: $t:ty, $class:ident, $ldr:literal, $str:literal, $reg:literal);*) => {$(
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the width's bytes, which the caller vouches for.
+            // SAFETY: reads the width's bytes, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!($ldr, " {v:", $reg, "}, [{p}]"), p = in(reg) p, v = out($class) value,
                     options(nostack, preserves_flags));
@@ -137,10 +137,10 @@ macro_rules! shared_moves {
             value
         }
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
-            // SAFETY: writes the width's bytes, which the caller vouches for.
+            // SAFETY: writes the width's bytes, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!($str, " {v:", $reg, "}, [{p}]"), p = in(reg) p, v = in($class) value,
                     options(nostack, preserves_flags));
@@ -204,7 +204,7 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize) {
 /// Both sides are valid for `len` bytes; no other code touches the private side.
 #[inline(always)]
 pub unsafe fn copy_in(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: the caller's promise; word forms only where the address is aligned to the word.
+    // SAFETY: guaranteed by the caller; word forms only where the address is aligned to the word.
     unsafe {
         match len {
             8 if dst.addr().is_multiple_of(8) => store8(dst, Private::<uint8x16_t>::load8(src)),

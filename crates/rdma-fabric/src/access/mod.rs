@@ -74,7 +74,7 @@ use core::{
 /// `p` is valid for `width` bytes and aligned to them.
 #[inline(always)]
 pub unsafe fn load(p: *const u8, width: usize) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if width == 4 { chosen::load4(p).into() } else { chosen::load8(p) } }
 }
 
@@ -84,7 +84,7 @@ pub unsafe fn load(p: *const u8, width: usize) -> u64 {
 /// As [`load`].
 #[inline(always)]
 pub unsafe fn store(p: *mut u8, width: usize, bits: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if width == 4 { chosen::store4(p, bits as u32) } else { chosen::store8(p, bits) } }
 }
 
@@ -95,7 +95,7 @@ pub unsafe fn store(p: *mut u8, width: usize, bits: u64) {
 /// As [`load`].
 #[inline(always)]
 pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if width == 4 { chosen::rmw4(p, amo.map(|value| value as u32)).into() } else { chosen::rmw8(p, amo) } }
 }
 
@@ -106,7 +106,7 @@ pub unsafe fn rmw(p: *mut u8, width: usize, amo: Amo<u64>) -> u64 {
 /// As [`copy_between`].
 #[inline(always)]
 pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         x86_64::copy_one_of(dst, src, len, all);

@@ -54,7 +54,7 @@ fn merge(cell: &AtomicU64, at: usize, len: usize, value: u64) {
 /// `p` is valid for the word and aligned to it.
 #[inline]
 pub(super) unsafe fn load8(p: *const u8) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { cell(p).0.load(Acquire) }
 }
 
@@ -62,7 +62,7 @@ pub(super) unsafe fn load8(p: *const u8) -> u64 {
 /// As [`load8`].
 #[inline]
 pub(super) unsafe fn store8(p: *mut u8, value: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { cell(p).0.store(value, Release) }
 }
 
@@ -70,7 +70,7 @@ pub(super) unsafe fn store8(p: *mut u8, value: u64) {
 /// As [`load8`].
 #[inline]
 pub(super) unsafe fn rmw8(p: *mut u8, amo: Amo<u64>) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let cell = unsafe { cell(p).0 };
     match amo {
         Amo::Add(v) => cell.fetch_add(v, AcqRel),
@@ -99,7 +99,7 @@ fn spread(value: u32, at: usize) -> u64 {
 /// As [`load8`].
 #[inline]
 pub(super) unsafe fn load4(p: *const u8) -> u32 {
-    // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
+    // SAFETY: guaranteed by the caller; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     half(cell.load(Acquire), at)
 }
@@ -108,7 +108,7 @@ pub(super) unsafe fn load4(p: *const u8) -> u32 {
 /// As [`load8`].
 #[inline]
 pub(super) unsafe fn store4(p: *mut u8, value: u32) {
-    // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
+    // SAFETY: guaranteed by the caller; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     merge(cell, at, 4, spread(value, at));
 }
@@ -117,7 +117,7 @@ pub(super) unsafe fn store4(p: *mut u8, value: u32) {
 /// As [`load8`].
 #[inline]
 pub(super) unsafe fn rmw4(p: *mut u8, amo: Amo<u32>) -> u32 {
-    // SAFETY: the caller's promise; an aligned 4-byte word lies in one cell.
+    // SAFETY: guaranteed by the caller; an aligned 4-byte word lies in one cell.
     let (cell, at) = unsafe { cell(p) };
     let mask = mask(at, 4);
     let mut seen = cell.load(Acquire);

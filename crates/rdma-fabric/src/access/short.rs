@@ -102,17 +102,17 @@ pub(super) struct Private<Wide>(core::marker::PhantomData<Wide>);
 macro_rules! private_moves {
     ($($load:ident $store:ident: $t:ty),*) => {$(
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
-            // SAFETY: the caller's promise; no alignment is assumed.
+            // SAFETY: guaranteed by the caller; no alignment is assumed.
             unsafe { p.cast::<$t>().read_unaligned() }
         }
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
-            // SAFETY: the caller's promise; no alignment is assumed.
+            // SAFETY: guaranteed by the caller; no alignment is assumed.
             unsafe { p.cast::<$t>().write_unaligned(value) }
         }
     )*};

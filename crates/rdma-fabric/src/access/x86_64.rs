@@ -21,8 +21,8 @@ macro_rules! word_access {
         #[inline(always)]
         pub(super) unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the word, which the caller vouches for. Not `readonly`: later reads
-            // must stay below.
+            // SAFETY: reads the word, whose validity the caller guarantees. Not `readonly`: later
+            // reads must stay below.
             unsafe {
                 asm!(concat!("mov {v", $reg, "}, ", $ptr, " ptr [{p}]"), p = in(reg) p, v = out(reg) value,
                     options(nostack, preserves_flags));
@@ -34,7 +34,7 @@ macro_rules! word_access {
         /// As the load.
         #[inline(always)]
         pub(super) unsafe fn $store(p: *mut u8, value: $t) {
-            // SAFETY: writes the word, which the caller vouches for.
+            // SAFETY: writes the word, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!("mov ", $ptr, " ptr [{p}], {v", $reg, "}"), p = in(reg) p, v = in(reg) value,
                     options(nostack, preserves_flags));
@@ -75,7 +75,7 @@ macro_rules! word_access {
                 }
                 Amo::CompareSwap { expected, new } => cas(expected, new),
                 Amo::Or(_) | Amo::And(_) | Amo::Xor(_) => {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     let mut seen = unsafe { $load(p) };
                     loop {
                         let old = cas(seen, amo.apply(seen));
@@ -106,11 +106,11 @@ struct Shared;
 macro_rules! shared_moves {
     ($($load:ident $store:ident: $t:ty, $class:ident, $fmt:literal, $mov:literal, $ptr:literal);*) => {$(
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $load(p: *const u8) -> $t {
             let value: $t;
-            // SAFETY: reads the width's bytes, which the caller vouches for.
+            // SAFETY: reads the width's bytes, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!($mov, " {v", $fmt, "}, ", $ptr, " ptr [{p}]"), p = in(reg) p, v = out($class) value,
                     options(nostack, preserves_flags));
@@ -118,10 +118,10 @@ macro_rules! shared_moves {
             value
         }
         /// # Safety
-        /// As [`Side`] says.
+        /// The requirements of [`Side`].
         #[inline(always)]
         unsafe fn $store(p: *mut u8, value: $t) {
-            // SAFETY: writes the width's bytes, which the caller vouches for.
+            // SAFETY: writes the width's bytes, whose validity the caller guarantees.
             unsafe {
                 asm!(concat!($mov, " ", $ptr, " ptr [{p}], {v", $fmt, "}"), p = in(reg) p, v = in($class) value,
                     options(nostack, preserves_flags));
@@ -155,7 +155,7 @@ const AVX_TURN: usize = 128;
 /// Both sides are valid for `len` bytes.
 unsafe fn long(dst: *mut u8, src: *const u8, len: usize, all: usize) {
     debug_assert!(len > SHORT && all >= len);
-    // SAFETY: the caller's promise; lengths and instructions as each form needs them.
+    // SAFETY: guaranteed by the caller; lengths and instructions as each form needs them.
     unsafe {
         let avx = len >= AVX_TURN && std::arch::is_x86_feature_detected!("avx");
         if len >= STRING_MOVE && all >= if avx { STRING_MOVE_AVX } else { STRING_MOVE } {
@@ -172,7 +172,7 @@ unsafe fn long(dst: *mut u8, src: *const u8, len: usize, all: usize) {
 /// Both sides are valid for `len` bytes.
 #[inline(always)]
 pub(super) unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if len <= SHORT { short::<Shared, Shared>(dst, src, len) } else { long(dst, src, len, all.max(len)) } }
 }
 
@@ -286,7 +286,7 @@ macro_rules! copy {
         /// Both sides are valid for `len` bytes; no other code touches a private side.
         #[inline(always)]
         pub unsafe fn $name(dst: *mut u8, src: *const u8, len: usize) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 if len <= SHORT { short::<$to, $from>(dst, src, len) } else { long(dst, src, len, len) }
             }

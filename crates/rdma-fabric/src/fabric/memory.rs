@@ -41,7 +41,7 @@ impl Fabric {
     /// like any region, and [`Registered::take`] returns it. A boxed slice becomes a vector by
     /// `into_vec`, which moves no bytes.
     ///
-    /// Local: the program sends the key to peers. [`crate::Caps::register_existing`] tells how
+    /// Local: the program sends the key to peers. [`crate::Caps::register_existing`] states how
     /// peers access it; if that is [`crate::Existing::CrossCopy`], atomics on it are refused.
     ///
     /// # Errors

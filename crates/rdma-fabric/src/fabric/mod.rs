@@ -270,7 +270,7 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// [`Fabric::barrier_limits`] report them at run time. It has no hidden state, clock or random
 /// source outside the fabric, so that a simulated run can be replayed.
 ///
-/// A program must not share its fabric with threads of its own; a rank that does so is run by the
+/// A program must not share its fabric with other threads; a rank that does so is run by the
 /// provider's entry points for such ranks (`run_with`, `launch_shared`), because a job whose
 /// programs all wait is declared deadlocked.
 ///

@@ -263,7 +263,7 @@ impl Fabric {
     /// If only the source is local, it is a put, visible after a [`Fabric::flush`] of the
     /// destination's rank. If neither is local, it is a *third-party copy*, which becomes visible,
     /// and reports errors of the destination, like a put to the destination's rank;
-    /// [`crate::Caps::third_party_copy`] tells whether such copies are supported.
+    /// [`crate::Caps::third_party_copy`] states whether such copies are supported.
     ///
     /// Source and destination may overlap: the destination then receives the previous bytes of the
     /// source.

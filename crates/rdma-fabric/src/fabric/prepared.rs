@@ -103,7 +103,7 @@ impl<W: AtomicWord> Prepared<AtomicDescriptor<W>> {
 }
 
 mod sealed {
-    /// Prevents other crates from preparing operations of their own.
+    /// Prevents other crates from defining operations that can be prepared.
     pub trait Sealed {}
 }
 

@@ -1,4 +1,4 @@
-//! The futures of waits: the caller checks its condition, and the provider says when to check
+//! The futures of waits: the caller checks its condition, and the provider determines when to check
 //! again.
 
 use super::Fabric;

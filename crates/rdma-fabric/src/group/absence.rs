@@ -3,8 +3,8 @@
 //! Each wait of a collective is for a word that one member writes. If that member has finished, or
 //! has given up its part of the group, the wait ends with an error. Members that in turn wait for
 //! the waiting member cannot detect this, because it is alive. So before it returns the error, it
-//! writes a *mark* into every word of its own that others wait for; a member that finds a mark does
-//! the same. As every member depends on every other in O(log n) steps, all members that enter the
+//! writes a *mark* into each of its words on which others wait; a member that finds a mark does the
+//! same. As every member depends on every other in O(log n) steps, all members that enter the
 //! collective receive the error, each as soon as all members on which it depends have entered.
 //! Losses need no marks: every wait depends on every member being alive.
 //!

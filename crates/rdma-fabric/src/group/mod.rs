@@ -23,7 +23,7 @@ use control::CONTROL_BYTES;
 use core::{fmt, future::Future};
 use std::sync::Arc;
 
-/// An ordered set of ranks with a numbering of its own.
+/// An ordered set of ranks with its own numbering.
 ///
 /// All members make the same collective calls on it in the same order; `&mut` keeps one rank from
 /// running two at once. The world group stores no table of its members.

@@ -146,7 +146,7 @@ impl Keyring {
         self.pact.local_terms()
     }
 
-    /// Opens the region `key` from now on.
+    /// Makes the handle open the region `key` from now on.
     pub fn add(&self, key: RegionKey) {
         self.opens.lock().unwrap_or_else(PoisonError::into_inner).push(key);
     }

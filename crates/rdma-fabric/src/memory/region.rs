@@ -117,7 +117,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Creates a region, for providers. `existing` tells how peers access existing memory that was
+    /// Creates a region, for providers. `existing` states how peers access existing memory that was
     /// registered.
     pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
         Region { key, len, existing, kept: Box::new(kept) }

@@ -214,8 +214,8 @@ impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
 /// One rank's access to a job: the operations of a network.
 ///
 /// Each method fulfils the contract of the method of [`Fabric`] with the same name. Places are this
-/// rank's own or other ranks', as the method says, and were resolved by this provider; a place that
-/// another provider resolved is refused, or refers to no memory.
+/// rank's own or other ranks', as specified by the method, and were resolved by this provider; a
+/// place that another provider resolved is refused, or refers to no memory.
 pub trait Provider: Any + fmt::Debug + Send + Sync {
     // ----- memory ----------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ pub struct Shared;
 #[derive(Clone, Copy, Debug)]
 pub struct Exclusive;
 
-/// [`Shared`] or [`Exclusive`].
+/// The access of a guard: [`Shared`] or [`Exclusive`].
 pub trait Mode: Sealed + fmt::Debug + 'static {
     /// The name of the access, for messages.
     const NAME: &'static str;

@@ -62,7 +62,7 @@ impl<'a, S: Scheme, Held> Write<'a, S, Held> {
     }
 }
 
-/// Returns the rest of an acquisition to read.
+/// Returns the remainder of a shared acquisition.
 pub(crate) fn read_rest<'a, S, Held>(
     lock: &'a CountedLock<S>,
     call: Call<Core>,
@@ -74,7 +74,7 @@ where
     wrapped(call, move |held| Held::new(held.map(|_| ReadGuard::new(lock))))
 }
 
-/// Returns the rest of an acquisition to write.
+/// Returns the remainder of an exclusive acquisition.
 pub(crate) fn write_rest<'a, S, Held>(
     lock: &'a CountedLock<S>,
     call: Call<Core>,

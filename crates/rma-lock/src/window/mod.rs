@@ -6,8 +6,8 @@
 //!
 //! # Tasks of one rank
 //! Epochs belong to the rank, not to a task: an epoch of one task excludes those of another as it
-//! excludes those of its own ([`WindowError::EpochOpen`]). Tasks that use one window take turns,
-//! for example by an asynchronous mutex, or have one window each.
+//! excludes those of the same window ([`WindowError::EpochOpen`]). Tasks that use one window take
+//! turns, for example by an asynchronous mutex, or have one window each.
 
 mod core;
 mod epochs;

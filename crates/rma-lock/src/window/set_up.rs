@@ -233,7 +233,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     }
 
     /// Exchanges the parts of all members, and creates the other parts of the window. The returned
-    /// function makes the window, which keeps the owner of this rank's part.
+    /// function creates the window, which keeps the owner of this rank's part.
     async fn surround(
         group: &mut Group,
         part: Option<MemberPart>,

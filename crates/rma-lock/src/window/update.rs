@@ -18,7 +18,7 @@ const TOGETHER: usize = 32;
 pub(super) enum Look<'a, 'b> {
     /// By a task that can be woken.
     Poll(&'a mut Context<'b>),
-    /// By a caller that only wants the current state.
+    /// By a caller that only needs the current state.
     Test,
 }
 

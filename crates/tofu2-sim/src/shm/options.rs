@@ -106,9 +106,8 @@ macro_rules! job_options {
             /// ([`DEFAULT_STUCK_AFTER`](crate::shm::DEFAULT_STUCK_AFTER) by default); `None` means
             /// forever. A rank that sleeps, computes, or runs under an executor other than
             /// [`block_on`](crate::shm::block_on) does not count as parked, however long it takes.
-            /// Ranks that may have threads of their own
-            /// ([`run_rank_with`](crate::shm::run_rank_with)) are watched only if each is a
-            /// single-threaded process.
+            /// Ranks that may start threads ([`run_rank_with`](crate::shm::run_rank_with)) are
+            /// watched only if each is a single-threaded process.
             #[must_use]
             pub fn stuck_after(mut self, bound: Option<core::time::Duration>) -> Self {
                 self.options.stuck_after = bound;

@@ -22,7 +22,7 @@ impl SendEngines {
     }
 
     /// Takes a command with `bytes` of payload, divided into transfers of at most the machine's
-    /// limit. Returns the time at which the engine starts on it.
+    /// limit. Returns the time at which the engine starts it.
     #[inline]
     pub(super) fn take(&mut self, timing: &Timing, node: u32, engine: u32, now: u64, bytes: u64) -> u64 {
         let last = timing.gap.max(timing.payload(bytes));
@@ -34,7 +34,7 @@ impl SendEngines {
     }
 
     /// Takes a command that occupies the engine for `picos` picoseconds. Returns the time at which
-    /// the engine starts on it.
+    /// the engine starts it.
     #[inline]
     pub(super) fn occupy(&mut self, node: u32, engine: u32, now: u64, picos: u64) -> u64 {
         let free_at = &mut self.free_at[node as usize * self.engines as usize + engine as usize];
@@ -149,8 +149,8 @@ impl AtomicUnits {
         })
     }
 
-    /// Queues an operation, whose `at` is the time at which it reaches the door, and starts the
-    /// unit if it is idle.
+    /// Queues an operation, whose `at` is the time at which it reaches the unit's entrance, and
+    /// starts the unit if it is idle.
     #[inline]
     pub(super) fn queue(
         &mut self,
@@ -191,8 +191,8 @@ impl AtomicUnits {
 }
 
 impl Unit {
-    /// Starts the next operation if one is at the door. Schedules an event for the end of its
-    /// service, or for the next look.
+    /// Starts the next operation if one is at the entrance. Schedules an event for the end of its
+    /// service, or for the next check.
     fn start(&mut self, timing: &Timing, operations: &Operations, clock: &mut Clock, node: u32) {
         let now = clock.now();
         let engines = self.queues.len();
@@ -222,7 +222,7 @@ impl Unit {
                 clock.push(now.saturating_add(timing.service[busy - 1]), EventKind::Served, node);
             }
             // With a single engine nothing can overtake the head, so serve it from the time at
-            // which it gets there.
+            // which it arrives there.
             None if engines == 1 && busy == 1 => {
                 self.serving = self.queues[0].pop(operations).unwrap_or(NONE);
                 clock.push(soonest.saturating_add(timing.service[0]), EventKind::Served, node);

@@ -28,7 +28,7 @@ impl Geometry {
             Order::FirstFastest => mapping.dims().saturating_sub(1),
         };
         padded[slowest] = extents[slowest];
-        // Known to be addressable: it was when the mapping was made.
+        // Known to be addressable: this was checked when the mapping was created.
         let strides = order.strides(&padded).unwrap_or_default().into();
         let elements = if extents.contains(&0) { 0 } else { padded.iter().product() };
         Ok(Geometry { extents, strides, elements, order })

@@ -22,8 +22,8 @@ use std::{
 /// One node's part of a distributed array: its elements, and shadows around them that a
 /// [reflect](crate::NodeSet::reflect) updates.
 ///
-/// Elements are in memory that views lend in place, where the fabric maps the rank's own memory. A
-/// program that computes on views copies nothing.
+/// Views give access to the elements in place if the fabric maps the rank's own memory. A program
+/// that computes on views copies nothing.
 ///
 /// Along all dimensions but the slowest, a node allocates as many cells as the node with the most of
 /// them, so that distances in memory are the same everywhere and a face is one command.
@@ -95,19 +95,19 @@ impl<T: Element> Array<T> {
         Ok(Array { mapping: Arc::new(mapping.clone()), node, geometry, buffer, kept: Arc::default() })
     }
 
-    /// Returns another value of the same array, with the same memory.
+    /// Returns another handle of the same array, with the same memory.
     pub(crate) fn another(&self) -> Self {
         Array {
             mapping: self.mapping.clone(),
             node: self.node,
             geometry: self.geometry.clone(),
             buffer: self.buffer.clone(),
-            // Schedules must not keep themselves.
+            // Without the cached schedules, so that a schedule does not keep itself alive.
             kept: Arc::default(),
         }
     }
 
-    /// Adds the cells of `beside`, one section after the other, to those of the sections.
+    /// Adds the cells of `beside`, one section after another, to those of the sections.
     pub(crate) fn add(&self, beside: &Buffer<T>, sections: &[Section], add: fn(T, T) -> T) -> Result<()> {
         let arrived = beside.view(0..beside.len())?;
         let mut rest = &*arrived;

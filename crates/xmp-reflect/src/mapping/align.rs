@@ -9,9 +9,10 @@ use core::ops::Range;
 /// The alignment of one dimension of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Align {
-    /// Nothing (`*`): nodes that have any elements have all of this dimension.
+    /// Not aligned (`*`): nodes that have any elements have all of this dimension.
     Collapsed,
-    /// A dimension of the template: element `i` lives where the template's index `i + offset` does.
+    /// With a dimension of the template: element `i` is at the node that owns the template's index
+    /// `i + offset`.
     With {
         /// The dimension of the template, counted from 0.
         dim: usize,
@@ -34,8 +35,8 @@ impl Align {
 
 impl Template {
     /// Maps an array with these bounds, one alignment for each dimension. Along dimensions of the
-    /// template that none of them names, the array is replicated: nodes that differ in nothing else
-    /// have the same elements.
+    /// template with which none is aligned, the array is replicated: nodes that differ only in
+    /// these have the same elements.
     ///
     /// The array has no shadow yet, and its last dimension is the fastest in memory.
     ///

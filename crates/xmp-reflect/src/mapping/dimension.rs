@@ -1,5 +1,5 @@
 //! One dimension of a mapped array. A node's part of it depends on one coordinate of the node only,
-//! so all queries of an array are answered for each dimension alone.
+//! so all queries of an array are answered for each dimension separately.
 
 use super::{Shadow, spread::Spread};
 use core::ops::Range;
@@ -9,13 +9,13 @@ use core::ops::Range;
 pub(crate) struct Dimension {
     /// In order, and with no more indices than `isize` counts.
     pub(super) bounds: Range<i64>,
-    /// The dimension of the node set that it is distributed over.
+    /// The dimension of the node set over which it is distributed.
     pub(super) along: Option<usize>,
     /// Nodes along that dimension; 1 if it is not distributed.
     pub(super) nodes: usize,
-    /// Of indices within the bounds; `Whole` if there are none.
+    /// The distribution of the indices within the bounds; `Whole` if there are none.
     pub(super) spread: Spread,
-    /// Layers only if each node has its indices in one piece.
+    /// Has layers only if each node has its indices in one piece.
     pub(super) shadow: Shadow,
 }
 
@@ -133,7 +133,7 @@ impl Dimension {
     }
 
     /// Returns the local index of an index at a coordinate; `None` if it is not allocated there.
-    /// Indices beyond the bounds are those of shadows there.
+    /// Indices beyond the bounds are those of the shadows there.
     pub(crate) fn local(&self, at: usize, index: i64) -> Option<usize> {
         match (self.shadow, self.block(at)) {
             (Shadow::Full, _) => self.bounds.contains(&index).then(|| count(&(self.bounds.start..index))),
@@ -149,7 +149,7 @@ impl Dimension {
     }
 
     /// Returns the index of a local index at a coordinate; `None` if it isn't allocated. In shadows
-    /// beyond the bounds, indices are counted on.
+    /// beyond the bounds, indices are continued.
     pub(crate) fn index(&self, at: usize, local: usize) -> Option<i64> {
         if local >= self.allocated(at) {
             return None;

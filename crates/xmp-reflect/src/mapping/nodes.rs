@@ -15,8 +15,8 @@ pub enum Order {
 }
 
 impl Order {
-    /// Returns the distances of neighbours along each dimension, in elements, if memory of these
-    /// extents has no gaps; `None` if there are more elements than can be addressed.
+    /// Returns the distance between neighbours along each dimension, in elements, if memory of
+    /// these extents has no gaps; `None` if there are more elements than can be addressed.
     pub fn strides(self, extents: &[usize]) -> Option<Vec<usize>> {
         let mut strides = vec![0; extents.len()];
         let mut next = |dim: usize, stride: usize| {
@@ -38,15 +38,14 @@ impl Order {
 pub struct Nodes {
     /// 1 to [`MOST_DIMS`] extents, none of them 0; their product fits.
     extents: Box<[usize]>,
-    /// The distances of the numbers of neighbours along each dimension.
+    /// The difference between the numbers of neighbours along each dimension.
     strides: Box<[usize]>,
     order: Order,
 }
 
 impl Nodes {
-    /// Makes a node set of these extents, numbered in this order: `p(2, 3)` of Fortran is
-    /// `[2, 3]` with the first dimension fastest, `p[2][3]` of C is `[2, 3]` with the last one
-    /// fastest.
+    /// Creates a node set of these extents, numbered in this order: `p(2, 3)` in Fortran is `[2,
+    /// 3]` with the first dimension fastest, `p[2][3]` in C is `[2, 3]` with the last one fastest.
     ///
     /// # Errors
     /// [`MappingError::Dimensions`], [`MappingError::NoNodes`], [`MappingError::TooManyNodes`].
@@ -94,7 +93,7 @@ impl Nodes {
         Ok(self.strides.iter().zip(&self.extents).map(|dim| along(dim).unwrap_or(0)).collect())
     }
 
-    /// Returns the number of the node at some coordinates.
+    /// Returns the number of the node at these coordinates.
     ///
     /// # Errors
     /// [`MappingError::NoSuchCoordinates`].
@@ -108,7 +107,7 @@ impl Nodes {
         }
     }
 
-    /// Returns the number of the node at coordinates that exist.
+    /// Returns the number of the node at these coordinates, which must exist.
     #[expect(clippy::arithmetic_side_effects, reason = "no partial sum is above the result, which is a node's number")]
     pub(crate) fn number_inside(&self, coordinates: &[usize]) -> usize {
         coordinates.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum()

@@ -37,8 +37,8 @@ impl<'a> Part<'a> {
         self.mapping
     }
 
-    /// Returns the indices of a dimension that the node owns, possibly none; `None` if nodes own
-    /// several pieces of it.
+    /// Returns the indices of a dimension that the node owns, possibly none; `None` if nodes may
+    /// own several pieces of it.
     ///
     /// # Panics
     /// If there is no such dimension.
@@ -78,8 +78,8 @@ impl<'a> Part<'a> {
         self.extents.iter().product()
     }
 
-    /// Returns the distances of neighbours along each dimension in the node's memory, in elements,
-    /// if it allocates no more than the [extents](Part::extents).
+    /// Returns the distance between neighbours along each dimension in the node's memory, in
+    /// elements, if it allocates no more than the [extents](Part::extents).
     pub fn strides(&self) -> Vec<usize> {
         self.mapping.order().strides(&self.extents).expect("checked when the mapping was made")
     }
@@ -135,7 +135,7 @@ impl<'a> Part<'a> {
 
     /// Returns the cells beyond the array's bounds as sections, disjoint and none empty. Only nodes
     /// at the edge of the array have such cells. A periodic reflect overwrites them; any other
-    /// leaves them as the program has set them
+    /// reflect leaves them as set by the program
     /// ([`Array::fill_boundary`](crate::Array::fill_boundary)).
     pub fn boundary_sections(&self) -> Vec<Section> {
         let mut sections = Vec::new();

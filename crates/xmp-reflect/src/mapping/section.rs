@@ -49,7 +49,8 @@ impl Section {
     }
 
     /// Returns the local indices of all cells, the last dimension fastest, except for cells beyond
-    /// `usize::MAX`, which no memory has. [`Section::each`] does without a vector for each.
+    /// `usize::MAX`, which no memory has. [`Section::each`] does not allocate a vector for each
+    /// cell.
     pub fn iter(&self) -> impl Iterator<Item = Vec<usize>> {
         let lasts = self.lasts();
         let mut next = (!self.is_empty()).then(|| self.starts.clone());

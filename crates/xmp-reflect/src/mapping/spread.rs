@@ -7,26 +7,26 @@
 use super::dimension::count;
 use core::ops::Range;
 
-/// The assignment of indices to coordinates. The owner keeps the indices and bounds; every queried
-/// index is within them.
+/// The assignment of indices to coordinates. The indices and bounds are stored by the owner of this
+/// value; every queried index is within them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Spread {
     /// Every node has all indices.
     Whole,
-    /// Chunks of equal length, dealt to the nodes in turn: blocks, and chunks of a cyclic
+    /// Chunks of equal length, assigned to the nodes in turn: blocks, and chunks of a cyclic
     /// distribution.
     Dealt {
         /// The first index of chunk 0, at or below the lower bound.
         first: i64,
-        /// Indices of a chunk; at least 1, and at most the template's.
+        /// The number of indices in a chunk; at least 1, and at most the template's.
         chunk: i64,
         /// If no node has more than one chunk: the number of a chunk such that each node has one
         /// of this and the next ones, as many as there are nodes. They cover all indices; some may
         /// lie beyond the bounds, and are empty.
         once: Option<i64>,
     },
-    /// Blocks between cuts in ascending order, one more than there are nodes: the first is the
-    /// lower bound, the last the upper bound.
+    /// Blocks between cuts in ascending order, of which there is one more than there are nodes: the
+    /// first is the lower bound, the last the upper bound.
     Listed(Box<[i64]>),
 }
 
@@ -35,14 +35,14 @@ impl Spread {
     /// their start.
     pub(super) fn dealt(bounds: &Range<i64>, chunk: usize, nodes: usize) -> Spread {
         let extent = count(bounds) as i64;
-        // All indices in one chunk, of any length; and one node has all chunks.
+        // One chunk has all indices, no matter how long; or one node has all chunks.
         let chunk = if nodes == 1 { extent } else { i64::try_from(chunk).unwrap_or(extent).min(extent) };
         let once = i128::from(chunk).saturating_mul(nodes as i128) >= i128::from(extent);
         Spread::Dealt { first: bounds.start, chunk, once: once.then_some(0) }
     }
 
-    /// Returns the spread of indices within `bounds`, not empty, if index `i` belongs to whom
-    /// `i + offset` belongs to here; `None` if that can't be expressed.
+    /// Returns the spread of indices within `bounds`, not empty, if index `i` belongs to the node
+    /// to which `i + offset` belongs here; `None` if that can't be expressed.
     pub(super) fn shifted(&self, bounds: &Range<i64>, offset: i64, nodes: usize) -> Option<Spread> {
         Some(match self {
             Spread::Whole => Spread::Whole,
@@ -103,7 +103,7 @@ impl Spread {
         (mine..=highest.into()).step_by(nodes).map(|number| chunk_at(number, *first, *chunk, bounds)).collect()
     }
 
-    /// Returns the number of a node's indices that are below `index`, counted from chunk 0: indices
+    /// Returns how many of a node's indices, counted from chunk 0, are below `index`: indices
     /// before the bounds are included.
     #[expect(clippy::arithmetic_side_effects, reason = "products of two numbers below 2^63; the divisors are not 0")]
     pub(super) fn count_below(&self, index: i64, at: usize, nodes: usize) -> i64 {

@@ -6,16 +6,16 @@ use core::ops::Range;
 /// The distribution of a dimension of a template over a dimension of a node set.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Not at all (`*`): takes no dimension of the node set.
+    /// Not distributed (`*`): uses no dimension of the node set.
     None,
     /// Blocks of equal length, the shortest that suffice (`block`). The last block that isn't empty
     /// may be shorter, and nodes after it have none.
     Block,
-    /// Blocks of this many indices (`block(n)`), enough of them for all.
+    /// Blocks of this many indices (`block(n)`), as many as necessary.
     BlockOf(usize),
     /// Single indices in turn (`cyclic`).
     Cyclic,
-    /// Chunks of this many indices in turn (`cyclic(n)`).
+    /// Chunks of this many indices, assigned in turn (`cyclic(n)`).
     CyclicOf(usize),
     /// Blocks of these lengths, one for each node, possibly 0 (`gblock(m)`).
     Gblock(Vec<usize>),
@@ -34,15 +34,16 @@ pub struct Template {
 pub(super) struct TemplateDim {
     /// In order, and with no more indices than `isize` counts.
     pub(super) bounds: Range<i64>,
-    /// The dimension of the node set that it is distributed over.
+    /// The dimension of the node set over which it is distributed.
     pub(super) along: Option<usize>,
-    /// Of the template's indices; `Whole` if it is not distributed, or there are none.
+    /// The distribution of the template's indices; `Whole` if it is not distributed, or there are
+    /// none.
     pub(super) spread: Spread,
 }
 
 impl Template {
-    /// Makes a template with these bounds, distributed in these formats: dimensions of the node set
-    /// correspond, in order, to the dimensions of the template that are distributed.
+    /// Creates a template with these bounds, distributed in these formats: dimensions of the node
+    /// set correspond, in order, to the dimensions of the template that are distributed.
     ///
     /// # Errors
     /// [`MappingError::Dimensions`], [`MappingError::Reversed`], [`MappingError::TooLong`];

@@ -158,7 +158,7 @@ fn impossible_alignments_are_refused() {
     let bounds = Range { start: 3, end: 1 };
     let reversed = MappingError::Reversed { of: "array", dim: 0, bounds: bounds.clone() };
     assert_eq!(align(&[bounds], &[Align::Collapsed]), reversed);
-    // An array without elements is nowhere outside.
+    // An array without elements is never outside.
     square().align(&[50..50], &[Align::with(0)]).expect("a mapping");
 }
 

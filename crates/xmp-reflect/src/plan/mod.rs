@@ -1,15 +1,16 @@
 //! The exchange between nodes when the shadows of an array are updated.
 //!
-//! A [`Plan`] is the list of pieces that one node receives and sends in a *reflect*. It is computed
-//! by each node alone, from the mapping and the arguments of the call, and the plans of all nodes
+//! A [`Plan`] is the list of pieces that one node receives and sends in a *reflect*. Each node
+//! computes it locally, from the mapping and the arguments of the call, and the plans of all nodes
 //! match: the k-th piece that `p` sends to `q` is the k-th piece that `q` receives from `p`.
 //!
-//! Sources are found by ownership, never as the next node: a shadow may be wider than its
-//! neighbour's block, blocks may be empty, and a ring may have one node or two.
+//! Sources are found by ownership, not by assuming that the next node is the source: a shadow may
+//! be wider than the neighbour's block, blocks may be empty, and a ring may consist of one or two
+//! nodes.
 //!
 //! The shadow of a dimension is cut into pieces that have one owner each; a node receives products
 //! of one piece for each dimension, either of its own cells or of shadow. A piece beyond the bounds
-//! of a dimension exists only where the reflect is periodic in that dimension, independent of the
+//! of a dimension exists only if the reflect is periodic in that dimension, independent of the
 //! other dimensions.
 
 #![deny(clippy::arithmetic_side_effects)]
@@ -47,8 +48,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of one node for an update of shadows of these widths, one for each dimension
-    /// of the array. Nodes that give equal arguments get plans that match.
+    /// Creates the plan of one node for an update of shadows of these widths, one for each
+    /// dimension of the array. Nodes that give equal arguments obtain matching plans.
     ///
     /// The cost is proportional to the number of nodes along each dimension and to the length of
     /// the plan, not to the number of all nodes.
@@ -71,10 +72,10 @@ impl Plan {
     }
 
     /// Returns the plan of the opposite direction: each piece of shadow returns to its source
-    /// cells, to be combined with them (`reduce_shadow`). The plans of all nodes match again.
+    /// cells, to be combined with them (`reduce_shadow`). Again, the plans of all nodes match.
     ///
-    /// Several pieces may arrive for one cell. Combining them in the order of the list gives the
-    /// same result each time.
+    /// Several pieces may arrive for one cell. Combining them in the order of the list always gives
+    /// the same result.
     pub fn reversed(self) -> Plan {
         Plan { receives: self.sends, sends: self.receives }
     }
@@ -85,8 +86,8 @@ impl Plan {
     }
 }
 
-/// Brings transfers in the order that both ends know, that of the receiver's cells, and labels
-/// those of each peer with their number.
+/// Sorts transfers in the order that both ends know, that of the receiver's cells, and numbers
+/// those of each peer.
 fn in_order(mut transfers: Vec<(Vec<usize>, Transfer)>) -> Vec<Transfer> {
     let key = |(starts, transfer): &(Vec<usize>, Transfer)| (transfer.direction.clone(), starts.clone(), transfer.peer);
     transfers.sort_by_cached_key(key);

@@ -4,10 +4,10 @@ use super::widths::{Corners, Update};
 use crate::mapping::{Dimension, count};
 use core::ops::Range;
 
-/// Cells of one dimension at the node that takes them, and the same ones at their owner.
+/// Cells of one dimension at the node that receives them, and the same cells at their owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The coordinate of the node that takes them.
+    /// The coordinate of the node that receives them.
     pub(super) taker: usize,
     /// The taker's first local index.
     pub(super) start: usize,
@@ -31,7 +31,8 @@ pub(super) fn pieces(dim: &Dimension, at: usize, update: &Update, corners: Corne
 }
 
 /// Returns the pieces, of any node along the dimension, whose cells the node at a coordinate owns:
-/// the inverse of [`pieces`]. Shadows of other dimensions lie beside own cells, so these count.
+/// the inverse of [`pieces`]. Shadows of other dimensions are adjacent to own cells, so own cells
+/// are included.
 pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<Piece> {
     let mut given = beside(dim, at, update, corners);
     for taker in 0..dim.nodes() {
@@ -48,8 +49,8 @@ pub(super) fn pieces_given(dim: &Dimension, at: usize, update: &Update, corners:
     given
 }
 
-/// Returns the cells that shadows of other dimensions lie beside: the node's own or, if they are
-/// carried along, all.
+/// Returns the cells to which shadows of other dimensions are adjacent: the node's own or, if
+/// shadows are carried along, all.
 fn beside(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<Piece> {
     let piece = |(start, len)| Piece { taker: at, start, len, owner: at, from: start, side: 0 };
     let cells = match (corners, update) {
@@ -62,7 +63,10 @@ fn beside(dim: &Dimension, at: usize, update: &Update, corners: Corners) -> Vec<
 }
 
 /// Returns the updated pieces of shadow of the node at a coordinate.
-#[expect(clippy::arithmetic_side_effects, reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`")]
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`"
+)]
 fn shadow(dim: &Dimension, taker: usize, update: &Update) -> Vec<Piece> {
     match update {
         Update::Nothing => Vec::new(),
@@ -97,7 +101,10 @@ fn full(dim: &Dimension, taker: usize, owner: usize, run: Range<i64>) -> Piece {
 
 /// Cuts layers of indices, possibly beyond the bounds, where their owner changes. Calls back with
 /// the first index, the owner, the owner's local index and the number of cells.
-#[expect(clippy::arithmetic_side_effects, reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`")]
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "sums of indices and numbers of cells, which are below 2^64, in `i128`"
+)]
 fn cut(dim: &Dimension, layers: Range<i128>, periodic: bool, mut piece: impl FnMut(i128, usize, usize, usize)) {
     let bounds = i128::from(dim.bounds().start)..i128::from(dim.bounds().end);
     if bounds.is_empty() {

@@ -6,14 +6,14 @@ use super::{
 };
 use crate::mapping::{Mapping, Section};
 
-/// The own cells of one node, divided by whether a stencil of given widths around them reads the
-/// shadow. Sections are disjoint, none is empty, and together they are all own cells.
+/// A node's own cells, divided by whether a stencil of given widths around them reads the shadow.
+/// Sections are disjoint, none is empty, and together they are all own cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     /// Cells around which all cells within the widths are the node's own: they can be computed
     /// while the shadow is being updated.
     pub inner: Vec<Section>,
-    /// All other own cells. Those at the array's bounds are among them.
+    /// All other own cells, including those at the array's bounds.
     pub boundary: Vec<Section>,
 }
 
@@ -27,7 +27,7 @@ impl Split {
         let updates = resolve(mapping, widths)?;
         let owned: Vec<_> = part.dims().map(|(dim, at)| dim.owned_cells(at)).collect();
         let cuts: Vec<_> = owned.iter().zip(&updates).map(|(owned, update)| cut(owned, update)).collect();
-        // Inner in all dimensions so far, boundary in the next one, anything in those after it.
+        // Inner in all dimensions so far, boundary in the next one, either in those after it.
         let mut product: Vec<_> = cuts.iter().map(|(inner, _)| inner.clone()).collect();
         let inner = Section::products(&product);
         let mut boundary = Vec::new();
@@ -43,7 +43,7 @@ impl Split {
 /// Intervals of local indices: the start of each, and its cells.
 type Intervals = Vec<(usize, usize)>;
 
-/// Cuts own intervals of one dimension into inner ones and others.
+/// Cuts intervals of own cells of one dimension into inner ones and others.
 fn cut(owned: &Intervals, update: &Update) -> (Intervals, Intervals) {
     let (lo, hi) = match *update {
         Update::Nothing => (0, 0),

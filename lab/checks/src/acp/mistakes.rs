@@ -4,7 +4,7 @@ use explore::mutant::Mutation;
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::{cell::Cell, rc::Rc};
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     /// An operation counts as complete before its effect is visible, so that neither the order

@@ -45,7 +45,7 @@ enum When {
     Afterwards,
 }
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
     /// A slot whose owner has died is left to it.

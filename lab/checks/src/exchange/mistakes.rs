@@ -14,7 +14,7 @@ use explore::{
 use rdma_fabric::{Amo, Fabric, PutOrder, Rank, RemoteAddr};
 use std::{cell::Cell, rc::Rc};
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// Any READY is accepted, even that of an earlier iteration.
@@ -41,7 +41,7 @@ use Mistake::*;
 /// The mutation that applies a [`Mistake`] at one rank once its set-up has completed.
 #[derive(Debug)]
 pub struct Spoiled {
-    /// The mistake.
+    /// The mutation.
     pub mistake: Mistake,
     /// Whether the set-up has completed.
     pub begun: Rc<Cell<bool>>,
@@ -115,7 +115,7 @@ impl Mutation for Spoiled {
 /// A mutant and a job that detects it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mistaken {
-    /// The step done wrong.
+    /// The mutated step.
     pub mistake: Mistake,
     /// The job.
     pub case: Case,

@@ -10,7 +10,7 @@ use std::{
     rc::Rc,
 };
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     /// No rank flushes: a doorbell may arrive before the offer.

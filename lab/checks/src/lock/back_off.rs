@@ -21,7 +21,7 @@ const READER: u64 = 2;
 /// The offset of the second level's word.
 const ALL: u64 = 64;
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BackOffMistake {
     /// A reader that finds a writer stays counted.

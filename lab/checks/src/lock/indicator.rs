@@ -136,7 +136,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
     small.chain(large).chain(random).chain(wrong).collect()
 }
 
-/// A step done wrong.
+/// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IndicatorMistake {
     /// I1 sees an open gate.

@@ -142,7 +142,7 @@ const SMALL: u64 = 35_000;
 pub struct QueuedMutation {
     /// The lock.
     pub lock: LockKind,
-    /// The mistake.
+    /// The mutation.
     pub mistake: QueuedMistake,
     /// The role of each rank.
     pub roles: &'static [Role],

@@ -279,7 +279,7 @@ impl Bare {
     pub(super) fn put_part(&self, peer: usize, part: usize, from: &[u64], how: How) {
         let len = size_of_val(from);
         let to = self.window(peer, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
-        // SAFETY: `len` bytes each; the reader's flag has said that it has read the part before.
+        // SAFETY: `len` bytes each; the reader's flag shows that it has read the previous part.
         unsafe { copy(to, from.as_ptr().cast(), len, how) };
     }
 
@@ -317,7 +317,7 @@ unsafe fn copy(to: *mut u8, from: *const u8, len: usize, how: How) {
             }
         }
         _ => {
-            // SAFETY: the caller's promise. The length is hidden so that it stays a call.
+            // SAFETY: guaranteed by the caller. The length is hidden so that it stays a call.
             unsafe { core::ptr::copy_nonoverlapping(black_box(from), black_box(to), black_box(len)) };
         }
     }

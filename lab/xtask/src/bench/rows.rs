@@ -53,7 +53,7 @@ pub(super) struct Figure {
 pub(super) struct Limit {
     /// The name of the form.
     pub(super) form: String,
-    /// Its figure.
+    /// The figure of the form.
     pub(super) figure: Figure,
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 pub(super) const SLOTS: usize = 2;
 pub(super) const RANKS: usize = HOSTS * SLOTS;
-/// A guard, not a measure.
+/// A time-out, not a measurement.
 pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// The last rank is killed: the others are notified of the loss, and continue.

@@ -29,7 +29,7 @@ const fn of_four(name: &'static str, end: End) -> Example {
 /// The example that represents all of them.
 pub(crate) const QUICK: &str = "shared_counter";
 
-/// All examples that start ranks as their options say.
+/// All examples that start ranks as specified by their options.
 pub(crate) const EXAMPLES: [Example; 22] = [
     of_four("counter", Well("sees 4")),
     of_four("shared_counter", Well("none lost")),

@@ -1,4 +1,4 @@
-//! A Slurm of our own: munged, slurmctld and one slurmd, with all their files in one folder.
+//! A private Slurm: munged, slurmctld and one slurmd, with all their files in one folder.
 //!
 //! The only node is called `localhost`, a name that every machine can resolve: without PMI, ranks
 //! reach the coordinator by it.

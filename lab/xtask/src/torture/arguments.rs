@@ -140,7 +140,7 @@ const CLOSED: [(&str, &[i32]); 6] = [
 /// The descriptors to close.
 const DESCRIPTORS: [&str; 4] = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"];
 
-/// A guard.
+/// A safeguard.
 const BOUND: Duration = Duration::from_secs(30);
 
 pub(super) fn all() -> usize {

@@ -102,7 +102,7 @@ impl Bed {
         }
     }
 
-    /// Returns the launch of `torture_rank` with these ranks and words of its own.
+    /// Returns the launch of `torture_rank` with these ranks and arguments.
     pub(super) fn job(&self, way: Way, ranks: u32, words: &[&str]) -> Command {
         let ranks = ranks.to_string();
         let mut command = Command::new(if way == Way::Run { &self.onesided } else { &self.program });

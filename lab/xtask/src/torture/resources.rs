@@ -81,7 +81,7 @@ const SWEEPS: [Sweep; 6] = [
     },
 ];
 
-/// The time limit of a run. A guard.
+/// The time limit of a run, as a safeguard.
 const BOUND: Duration = Duration::from_secs(40);
 /// Ranks of each job.
 const RANKS: u32 = 4;

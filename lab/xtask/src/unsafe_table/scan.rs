@@ -79,7 +79,7 @@ impl Source {
     }
 
     /// Returns the uses without a justification. Functions of tests, and those that implement a
-    /// trait's, need no section of their own.
+    /// trait's, need no separate section.
     pub(super) fn without_reason(&self) -> impl Iterator<Item = &Use> {
         self.uses.iter().filter(|use_| {
             let declared = use_.item.iter().any(|item| item.starts_with("impl") && item.contains(" for "));

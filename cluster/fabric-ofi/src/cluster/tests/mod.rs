@@ -122,7 +122,7 @@ impl Ranks {
         region.at(Rank::new(rank as u32), 0)
     }
 
-    /// Starts an operation of one rank in a region of another rank, with a region of its own as the
+    /// Starts an operation of one rank in a region of another rank, with a local region as the
     /// local memory. It completes in [`Ranks::over_now`]. Returns its id.
     fn under_way(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
         let net = &self.members[rank].net;

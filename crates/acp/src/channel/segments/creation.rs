@@ -1,5 +1,7 @@
 //! Creating the sides of segmented buffers.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{Buffer, SegmentDestination, SegmentSource};
 use crate::{Acp, AcpError, GlobalAddress, Result};
 use core::future::Future;

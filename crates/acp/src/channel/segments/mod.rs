@@ -25,9 +25,11 @@ pub(in crate::channel) struct Buffer {
     pub(in crate::channel) segments: u64,
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Buffer {
     pub(in crate::channel) fn bytes(&self) -> usize {
-        self.segment_bytes * self.segments as usize
+        // All segments were resolved when it was created.
+        self.segment_bytes.saturating_mul(self.segments as usize)
     }
 
     /// Checks that the other side has the same segments.

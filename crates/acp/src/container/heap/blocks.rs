@@ -33,8 +33,9 @@ pub(in crate::container) struct Heap {
 
 impl Heap {
     pub(super) fn new(base: GlobalAddress, bytes: usize) -> Self {
-        let grains = bytes as u64 / GRAIN;
-        Heap { base, end: Block::used((grains * GRAIN).saturating_sub(GRAIN), GRAIN) }
+        // The last whole grain.
+        let end = (bytes as u64).saturating_sub(bytes as u64 % GRAIN).saturating_sub(GRAIN);
+        Heap { base, end: Block::used(end, GRAIN) }
     }
 
     /// The lock's word is the first one.
@@ -58,6 +59,7 @@ impl Heap {
 
     /// Takes a block out of the free list; returns where its bytes start, or `None` if none is
     /// large enough.
+    #[expect(clippy::arithmetic_side_effects, reason = "offsets inside the heap: of blocks whose marks were checked")]
     pub(super) async fn take<M: Memory>(&self, memory: &M, need: u64) -> Result<Option<GlobalAddress>, M::Error> {
         let [first, _, fence] = self.words(memory, LIST + NEXT).await?;
         let mut at = if fence == FENCE.mark() { first } else { self.first_use(memory, fence).await? };
@@ -107,6 +109,7 @@ impl Heap {
     }
 
     /// Frees the block whose bytes start at `address`, and merges it with free neighbours.
+    #[expect(clippy::arithmetic_side_effects, reason = "offsets inside the heap: of blocks whose marks were checked")]
     pub(super) async fn give<M: Memory>(&self, memory: &M, address: GlobalAddress) -> Result<(), M::Error> {
         let [first, _, fence] = self.words(memory, LIST + NEXT).await?;
         let first = if fence == FENCE.mark() { first } else { self.first_use(memory, fence).await? };
@@ -148,17 +151,19 @@ impl Heap {
     /// Writes the first words of a free block, and links its neighbours in the list to it.
     async fn insert<M: Memory>(&self, memory: &M, block: Block, next: u64, previous: u64) -> Result<(), M::Error> {
         self.put(memory, block.start, [block.mark(), next, previous]).await?;
-        self.put(memory, previous + NEXT, [block.start]).await?;
-        self.put(memory, next + PREVIOUS, [block.start]).await
+        self.put(memory, previous.saturating_add(NEXT), [block.start]).await?;
+        self.put(memory, next.saturating_add(PREVIOUS), [block.start]).await
     }
 
     /// Links two blocks of the list to each other.
     async fn link<M: Memory>(&self, memory: &M, previous: u64, next: u64) -> Result<(), M::Error> {
-        self.put(memory, previous + NEXT, [next]).await?;
-        self.put(memory, next + PREVIOUS, [previous]).await
+        // Links may have been overwritten with any words: those that overflow are outside the heap.
+        self.put(memory, previous.saturating_add(NEXT), [next]).await?;
+        self.put(memory, next.saturating_add(PREVIOUS), [previous]).await
     }
 
     /// Turns the whole heap into one free block; returns its start.
+    #[expect(clippy::arithmetic_side_effects, reason = "a heap in which something may be allocated is long enough")]
     async fn first_use<M: Memory>(&self, memory: &M, fence: u64) -> Result<u64, M::Error> {
         if fence != 0 {
             return Err(AcpError::Damaged { address: self.address(FENCE.start)? }.into());
@@ -196,6 +201,7 @@ impl Heap {
 }
 
 /// Returns the number of bytes added to a large block so that its bytes start at a cache line.
+#[expect(clippy::arithmetic_side_effects, reason = "offsets inside the heap")]
 fn surplus(rest: Block, need: u64) -> u64 {
     let surplus = (rest.end() + GRAIN) % LINE;
     if need >= LARGE && rest.size >= SMALLEST + surplus { surplus } else { 0 }

@@ -23,11 +23,13 @@ impl Block {
         Block { start, size, used: true }
     }
 
+    #[expect(clippy::arithmetic_side_effects, reason = "offsets of at most 33 bits, and sizes of 34, at least a grain")]
     pub(super) fn end(&self) -> u64 {
         self.start + self.size
     }
 
     /// Returns the offset of the second mark.
+    #[expect(clippy::arithmetic_side_effects, reason = "offsets of at most 33 bits, and sizes of 34, at least a grain")]
     pub(super) fn foot(&self) -> u64 {
         self.end() - GRAIN
     }
@@ -48,16 +50,19 @@ impl Block {
     }
 }
 
+#[expect(clippy::arithmetic_side_effects, reason = "31 bits times 8")]
 fn size_in(mark: u64) -> u64 {
     (mark as u32 as u64 >> 1) * GRAIN
 }
 
 /// Fibonacci hashing, of the offset's grains.
+#[expect(clippy::arithmetic_side_effects, reason = "the offset of a block has at most 33 bits")]
 fn hash(start: u64) -> u64 {
     u64::from(((start / GRAIN) as u32 + 1).wrapping_mul(0x9E37_79B1))
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

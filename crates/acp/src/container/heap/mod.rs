@@ -23,6 +23,8 @@
 //! heap returns [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) of that rank.
 //! Existing allocations in it are unchanged and can be used.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod blocks;
 mod mark;
 

@@ -1,10 +1,12 @@
 //! Inserting, erasing and moving elements.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::{
     ListPosition,
     node::{Node, RawList, Unwritten},
 };
-use crate::{GlobalAddress, Result};
+use crate::{AcpError, GlobalAddress, Result};
 use rdma_fabric::Rank;
 
 impl RawList {
@@ -34,10 +36,19 @@ impl RawList {
         self.allocate(nodes.into_iter().map(|node| (node.address.rank(), node.value))).await
     }
 
+    /// The error for a count that is not that of the list's elements.
+    fn damaged(&self) -> AcpError {
+        AcpError::Damaged { address: self.at }
+    }
+
     async fn insert_made(&self, before: GlobalAddress, made: Unwritten) -> Result<ListPosition> {
         let (Some((first, _)), Some((last, _))) = (made.first(), made.last()) else { return Ok(self.position(before)) };
         let (first, last) = (*first, *last);
-        let read = async { Ok((self.links(self.at).await?.count, self.links(before).await?.previous)) };
+        let more = made.len() as u64;
+        let read = async {
+            let count = self.links(self.at).await?.count.checked_add(more);
+            Ok((count.ok_or(self.damaged())?, self.links(before).await?.previous))
+        };
         let (count, previous) = match read.await {
             Ok(read) => read,
             Err(error) => {
@@ -46,7 +57,7 @@ impl RawList {
             }
         };
         self.changed(|list| async move {
-            list.set_count(count + made.len() as u64).await?;
+            list.set_count(count).await?;
             list.write(made, previous, before).await?;
             list.set_next(previous, first).await?;
             list.set_previous(before, last).await
@@ -103,7 +114,11 @@ impl RawList {
         let moved = nodes.len() as u64;
         let counts = match from.at == self.at {
             true => None,
-            false => Some((self.links(self.at).await?.count + moved, from.links(from.at).await?.count - moved)),
+            false => {
+                let here = self.links(self.at).await?.count.checked_add(moved).ok_or(self.damaged())?;
+                let there = from.links(from.at).await?.count.checked_sub(moved).ok_or(from.damaged())?;
+                Some((here, there))
+            }
         };
         let from = from.clone();
         self.changed(|list| async move {

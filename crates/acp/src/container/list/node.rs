@@ -4,6 +4,8 @@
 //! consists of head, tail and count at the same offsets, so it is both the element before the first
 //! and the element after the last.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use super::ListPosition;
 use crate::{Acp, AcpError, GlobalAddress, Result, address::MAX_REGION_BYTES, container::finish::finish};
 use core::future::Future;
@@ -57,6 +59,7 @@ impl RawList {
     }
 
     /// Reads an element.
+    #[expect(clippy::arithmetic_side_effects, reason = "lengths of at most a short read, and of memory")]
     pub(super) async fn node(&self, address: GlobalAddress) -> Result<Node> {
         let mut first = [0u64; SHORT / 8];
         let read = self.acp.within_heap(address, SHORT).max(HEAD_BYTES);
@@ -123,7 +126,7 @@ impl RawList {
     pub(super) async fn allocate(&self, values: impl Iterator<Item = (Rank, Vec<u8>)>) -> Result<Unwritten> {
         let mut made = Unwritten::new();
         for (rank, value) in values {
-            match self.acp.malloc(HEAD_BYTES + value.len(), rank).await {
+            match self.acp.malloc(value.len().saturating_add(HEAD_BYTES), rank).await {
                 Ok(address) => made.push((address, value)),
                 Err(error) => {
                     self.free(made.into_iter().map(|(address, _)| address)).await?;
@@ -183,8 +186,8 @@ impl RawList {
         let addresses: Vec<_> = made.iter().map(|(address, _)| *address).collect();
         let mut previous = previous;
         for (n, (address, value)) in made.into_iter().enumerate() {
-            let next = addresses.get(n + 1).copied().unwrap_or(next);
-            let mut bytes = Vec::with_capacity(HEAD_BYTES + value.len());
+            let next = addresses.get(n.saturating_add(1)).copied().unwrap_or(next);
+            let mut bytes = Vec::with_capacity(value.len().saturating_add(HEAD_BYTES));
             bytes.extend_from_slice(bytemuck::bytes_of(&[next.to_bits(), previous.to_bits(), value.len() as u64]));
             bytes.extend_from_slice(&value);
             self.acp.put(address, &bytes).await?;
@@ -197,7 +200,7 @@ impl RawList {
     pub(super) async fn put_order(&self, order: &[GlobalAddress]) -> Result<()> {
         let around = |n: usize| order.get(n).copied().unwrap_or(self.at).to_bits();
         for (n, element) in order.iter().enumerate() {
-            self.acp.put(*element, &[around(n + 1), around(n.wrapping_sub(1))]).await?;
+            self.acp.put(*element, &[around(n.saturating_add(1)), around(n.wrapping_sub(1))]).await?;
         }
         let last = order.len().wrapping_sub(1);
         self.acp.put(self.at, &[around(0), around(last), order.len() as u64]).await

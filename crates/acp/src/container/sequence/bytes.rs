@@ -26,6 +26,7 @@ impl Source {
 impl Raw {
     /// Reads a source in advance if `always` is set, or if it overlaps the body itself, which may
     /// move.
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the capacity, or bytes that exist in memory")]
     pub(super) async fn aside(&self, words: &Words, source: Source, always: bool) -> Result<Source> {
         let moves = |(at, bytes): &Piece| words.may_hold(*at, *bytes as u64);
         match source {
@@ -46,6 +47,7 @@ impl Raw {
 
     /// Makes a gap at position `at`, by moving the bytes after it forward, or those before it back;
     /// returns the new words.
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the capacity, or bytes that exist in memory")]
     pub(super) async fn part(&self, words: Words, at: u64, bytes: u64) -> Result<Words> {
         let behind = words.size - at;
         let mut parted = Words { size: words.size + bytes, ..words };
@@ -60,6 +62,7 @@ impl Raw {
 
     /// Closes a gap, by moving the bytes after it back, or those before it forward, and stores the
     /// new words.
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the capacity, or bytes that exist in memory")]
     pub(super) async fn close(&self, words: Words, at: u64, bytes: u64) -> Result<()> {
         let raw = self.clone();
         let behind = words.size - at - bytes;
@@ -90,6 +93,7 @@ impl Raw {
     }
 
     /// Writes the bytes of a source, starting at position `at`.
+    #[expect(clippy::arithmetic_side_effects, reason = "inside the capacity, or bytes that exist in memory")]
     pub(super) async fn fill(&self, words: &Words, mut at: u64, source: Source) -> Result<()> {
         match source {
             Source::Given(bytes) => self.put(words, at, &bytes).await,

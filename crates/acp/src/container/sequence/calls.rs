@@ -160,7 +160,7 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
     /// Removes and returns an element.
     pub async fn remove(&self, at: usize) -> Result<T> {
         let element = self.get(at).await?;
-        self.erase(at..at + 1).await?;
+        self.erase(at..at.saturating_add(1)).await?;
         Ok(element)
     }
 

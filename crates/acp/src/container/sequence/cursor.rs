@@ -42,7 +42,7 @@ impl<T: Pod, A: Arrangement> Cursor<T, A> {
     pub async fn next(&mut self) -> Result<Option<T>> {
         match self.sequence.get(self.position).await {
             Ok(element) => {
-                self.position += 1;
+                self.position = self.position.saturating_add(1);
                 Ok(Some(element))
             }
             Err(AcpError::OutOfRange { .. }) => Ok(None),
@@ -71,8 +71,10 @@ impl<T: Pod, A: Arrangement> Cursor<T, A> {
     }
 
     /// Returns the number of elements between this position and a later one of the sequence;
-    /// negative if it is an earlier one.
+    /// negative if it is an earlier one. `isize::MAX` and `isize::MIN` also stand for more elements than
+    /// these.
     pub fn distance(&self, later: &Self) -> isize {
-        later.position as isize - self.position as isize
+        let distance = (later.position as i128).saturating_sub(self.position as i128);
+        distance.clamp(isize::MIN as i128, isize::MAX as i128) as isize
     }
 }

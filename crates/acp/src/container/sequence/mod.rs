@@ -28,6 +28,8 @@
 //! | `dereference` of a vector's iterator, of a deque's | [`Cursor::address`], [`Sequence::pieces`] |
 //! | `begin`, `end`, `advance`, `distance` | [`Sequence::begin`], [`Sequence::end`], [`Cursor::advance`], [`Cursor::distance`] |
 
+#![deny(clippy::arithmetic_side_effects)]
+
 mod bytes;
 mod calls;
 mod cursor;

@@ -25,7 +25,7 @@ impl Raw {
 
     pub(super) fn create(acp: &Acp, capacity: usize, rank: Rank, form: Form, unit: usize) -> Boxed<'_, Result<Self>> {
         Box::pin(async move {
-            let object = acp.malloc(8 * form.words(), rank).await?;
+            let object = acp.malloc(form.words().saturating_mul(8), rank).await?;
             let raw = Raw::new(acp, object, form, unit);
             let capacity = (capacity as u64).saturating_mul(raw.unit);
             match raw.body(capacity).await {
@@ -57,6 +57,10 @@ impl Raw {
     }
 
     /// Returns length and capacity.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     pub(super) fn lengths(&self) -> Boxed<'_, Result<(usize, usize)>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -65,6 +69,10 @@ impl Raw {
     }
 
     /// Returns the start and the size of a range of elements in bytes; they must exist.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     fn existing(&self, words: &Words, range: Range<usize>) -> Result<(u64, u64)> {
         let len = words.size / self.unit;
         let (start, end) = (range.start as u64, range.end as u64);
@@ -84,6 +92,10 @@ impl Raw {
     }
 
     /// Reads elements into `into`, starting at position `at`.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     pub(super) fn read<'a>(&'a self, at: usize, into: &'a mut [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -94,6 +106,10 @@ impl Raw {
     }
 
     /// Overwrites elements, starting at position `at`.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     pub(super) fn write<'a>(&'a self, at: usize, from: &'a [u8]) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -104,6 +120,10 @@ impl Raw {
     }
 
     /// Inserts before position `at`, or at the end if it is `None`.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     pub(super) fn insert(&self, at: Option<usize>, source: Source) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let words = self.words().await?;
@@ -136,6 +156,10 @@ impl Raw {
     }
 
     /// Takes the first or last element; returns whether there was one.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "an element has a size, and existing ones are inside the capacity"
+    )]
     pub(super) fn pop<'a>(&'a self, first: bool, into: &'a mut [u8]) -> Boxed<'a, Result<bool>> {
         Box::pin(async move {
             let words = self.words().await?;

@@ -1,6 +1,6 @@
 //! The words of a sequence, and the locations of its bytes.
 
-use crate::{AcpError, GlobalAddress, Result};
+use crate::{AcpError, GlobalAddress, Result, address::MAX_REGION_BYTES};
 
 /// The address and the number of consecutive bytes.
 pub(super) type Piece = (GlobalAddress, usize);
@@ -57,11 +57,16 @@ impl Words {
         };
         let read = Words { body: GlobalAddress::from_bits(body), offset, size, capacity };
         let inside = size <= capacity && (offset < capacity || offset == 0);
-        let good = inside && (read.body.is_some() || capacity == 0);
+        // A body is inside a heap. So sums of these numbers don't overflow.
+        let good = inside && capacity <= MAX_REGION_BYTES && (read.body.is_some() || capacity == 0);
         if good { Ok(read) } else { Err(AcpError::Damaged { address: object }) }
     }
 
     /// Returns the locations of `bytes` bytes of the capacity, starting at position `at`.
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "`from_words` bounds all numbers; a capacity that has bytes is not 0"
+    )]
     pub(super) fn pieces(&self, at: u64, bytes: u64) -> Result<Vec<Piece>> {
         let Some(body) = self.body.filter(|_| bytes > 0) else { return Ok(Vec::new()) };
         let start = (self.offset + at) % self.capacity;
@@ -74,6 +79,7 @@ impl Words {
     }
 
     /// Returns whether some of `bytes` bytes at `address` may be in the body.
+    #[expect(clippy::arithmetic_side_effects, reason = "`from_words` bounds all numbers")]
     pub(super) fn may_hold(&self, address: GlobalAddress, bytes: u64) -> bool {
         let Some(body) = self.body.filter(|body| body.id() == address.id()) else { return false };
         let (at, start) = (address.offset(), body.offset());

@@ -3,6 +3,8 @@
 //! An element consists of next, previous and the words of its [`Kind`], then the key, then the
 //! value. `next` and `previous` are null at the ends of a slot's list.
 
+#![deny(clippy::arithmetic_side_effects)]
+
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
     address::{MAX_REGION_BYTES, Tag},
@@ -38,12 +40,14 @@ impl Kind {
     }
 
     /// Returns the size of an element in bytes.
+    #[expect(clippy::arithmetic_side_effects, reason = "key and value are in memory")]
     pub(super) const fn element_bytes(self, key: &[u8], value: &[u8]) -> usize {
         self.head_bytes() + key.len() + value.len()
     }
 
     /// Returns the words between links and key; a set uses only the first.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "key and value are in memory")]
     pub(super) fn words(self, count: u64, key: &[u8], value: &[u8]) -> [u64; 2] {
         let bytes = key.len() as u64;
         match self {
@@ -66,6 +70,7 @@ impl Kind {
 
     /// Reads the words of an element; `None` if they are invalid.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "four words")]
     fn decode(self, head: &[u8]) -> Option<Head> {
         let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
             Some(word) => u64::from_ne_bytes(word.try_into().expect("8 bytes")),
@@ -191,6 +196,7 @@ impl Probe {
 
     /// Returns the bytes of key and value read so far.
     #[inline]
+    #[expect(clippy::arithmetic_side_effects, reason = "`decode` bounds both")]
     pub(super) fn begun(&self) -> &[u8] {
         let begun = &self.first[self.kind.head_bytes()..self.read];
         &begun[..begun.len().min(self.head.key + self.head.value)]
@@ -207,6 +213,7 @@ impl Acp {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -101,6 +101,7 @@ impl fmt::Debug for Table {
     }
 }
 
+#[deny(clippy::arithmetic_side_effects)]
 impl Table {
     fn new(acp: &Acp, kind: Kind, at: TableRef, directory: Box<[GlobalAddress]>) -> Self {
         Table(Arc::new(Opened { acp: acp.clone(), kind, at, directory }))
@@ -127,7 +128,7 @@ impl Table {
             Some(_) if ranks.is_empty() => return Err(AcpError::option("ranks", "at least 1", 0)),
             Some(bytes) => bytes as usize,
         };
-        let mut parts = Vec::with_capacity(ranks.len() + 1);
+        let mut parts = Vec::with_capacity(ranks.len().saturating_add(1));
         let made = async |parts: &mut Vec<_>| {
             let mut zeros = Vec::new();
             for rank in ranks {
@@ -139,7 +140,7 @@ impl Table {
                 acp.write(part, &zeros).await?;
             }
             let words: Vec<u64> = parts.iter().map(|part| part.to_bits()).collect();
-            let address = acp.malloc(8 * words.len(), rank).await?;
+            let address = acp.malloc(size_of_val(words.as_slice()), rank).await?;
             acp.write(address, &words).await?;
             Ok(TableRef { address, ranks: words.len() as u64, slots: slots as u64 })
         };

@@ -1,4 +1,4 @@
-//! All ranks at once.
+//! All ranks use one table at the same time.
 
 use super::{assert_freed, begin};
 use crate::bed::everywhere;
@@ -20,7 +20,7 @@ pub(super) async fn shared(acp: &Acp, made: impl AsyncFnOnce(&[Rank]) -> Result<
     Ok(TableRef::from_words(read).expect("a table"))
 }
 
-/// All ranks insert the same keys and keys of their own; then they remove them.
+/// All ranks insert the same keys, and each rank some different keys; then they remove them.
 #[test]
 fn every_key_has_one_first_and_one_last() {
     const KEYS: u64 = 25;

@@ -73,7 +73,7 @@ fn each_queue_with_selfs_is_charged_once() {
         assert_eq!(charges(8, what, Form::Mrc), [1, 0, 0, 0, 0, 0, 0, 0], "{what:?}");
         assert_eq!(charges(8, what, Form::Cpu), [0; 8], "{what:?}");
     }
-    // The members that forward it.
+    // Only the members that forward the data are charged.
     assert_eq!(charges(8, Broadcast, Form::Fast), [0, 0, 1, 0, 1, 0, 1, 0]);
     assert_eq!(charges(8, Broadcast, Form::Mrc), [1, 0, 0, 0, 0, 0, 0, 0]);
     let (line, plane) = (Exchange(&[4]), Exchange(&[2, 2]));

@@ -92,7 +92,7 @@ async fn disagreeing(fabric: Fabric, wishes: [Aggregation; 4]) -> ProgramResult<
 }
 
 /// By node only if all members request it, with the minimum of all numbers; an error of one member
-/// becomes an error of all, regardless of what they request.
+/// becomes an error of all, regardless of their requests.
 #[test]
 fn wishes_and_errors_are_agreed_on_in_one_round() {
     let by = |longest, gap| Aggregation::ByNode { longest, gap };

@@ -34,7 +34,8 @@ impl Cursor<'_> {
             return None;
         }
         for _ in 0..count {
-            // SAFETY: inside, by the caller's promise; they may be accessed, by the check above.
+            // SAFETY: inside, as guaranteed by the caller; they may be accessed, by the check
+            // above.
             unsafe { access::copy_between(self.to, self.from, len) };
             (self.to, self.from) = (self.to.wrapping_add(self.stride), self.from.wrapping_add(self.stride));
         }
@@ -48,7 +49,7 @@ impl Cursor<'_> {
     #[inline(always)]
     unsafe fn copy_all(mut self, len: usize, count: usize) -> Option<()> {
         let together = SHORT / len;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for _ in 0..count / together {
                 self.copy(len, together)?;

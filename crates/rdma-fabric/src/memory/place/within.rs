@@ -35,7 +35,7 @@ impl Place {
         ((word.addr() | (self.offset as usize + offset)) & (width - 1) == 0).then_some(word)
     }
 
-    /// Loads consecutive words of 8 bytes, each as [`Place::load`].
+    /// Loads consecutive words of 8 bytes, each like [`Place::load`].
     #[inline(always)]
     pub(crate) fn load_words_at<const N: usize>(&self, offset: usize) -> Option<[u64; N]> {
         let first = self.direct_words(offset, 8, N)?;
@@ -43,7 +43,7 @@ impl Place {
         Some(core::array::from_fn(|n| unsafe { access::load(first.wrapping_add(8 * n), 8) }))
     }
 
-    /// Stores consecutive words of 8 bytes, in their order, each as [`Place::store`].
+    /// Stores consecutive words of 8 bytes, in their order, each like [`Place::store`].
     #[inline(always)]
     pub(crate) fn store_words_at<const N: usize>(&self, offset: usize, words: [u64; N]) -> Option<()> {
         let first = self.direct_words(offset, 8, N)?;

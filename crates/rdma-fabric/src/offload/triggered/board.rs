@@ -84,7 +84,7 @@ impl Board {
         number
     }
 
-    /// Takes a set back as soon as it is not being carried out.
+    /// Takes a set back as soon as it is not being executed.
     pub(super) async fn reclaim(&self, loan: u64) -> Box<Set> {
         poll_fn(|cx| {
             let mut lent = self.lock();

@@ -1,5 +1,5 @@
 //! Puts that are armed together: the protocol's handle to them, and the part that moves to the call
-//! that carries them out.
+//! that executes them.
 
 use super::TriggeredPut;
 use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Puts that are armed together, repeatedly, each time with a greater number.
 ///
 /// Puts that are not possible immediately are executed in the next call of this rank that waits
-/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value gives up puts that are not
-/// carried out; the network still completes the posted ones.
+/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value abandons puts that have not
+/// been executed; the network still completes the posted ones.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// The set; `None` while it is lent.
@@ -32,14 +32,14 @@ impl TriggeredPuts {
         TriggeredPuts { fabric: fabric.clone(), here: Some(Box::new(Set::new(fabric, puts, ranks.into()))), loan: None }
     }
 
-    /// Arms all puts with `number`, and carries out those whose words have reached it. Waits only
-    /// for the network, and only where posting takes time.
+    /// Arms all puts with `number`, and executes those whose words have reached it. Waits only for
+    /// the network, and only where posting takes time.
     ///
     /// Puts that were armed before must be [done](TriggeredPuts::wait). A call that is dropped has
     /// still armed them.
     ///
     /// # Errors
-    /// As [`Fabric::put`] and [`Fabric::load`]: nothing more is carried out.
+    /// As [`Fabric::put`] and [`Fabric::load`]: nothing more is executed.
     pub async fn arm(&mut self, number: u64) -> Result<()> {
         let mut hand = self.hand().await;
         hand.set().number = number;
@@ -59,7 +59,7 @@ impl TriggeredPuts {
         Hand(self).set().number = number;
     }
 
-    /// Waits until all puts are carried out: their sources may be written again. May be dropped and
+    /// Waits until all puts are executed: their sources may be written again. May be dropped and
     /// called again.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Drop for Hand<'_> {
     }
 }
 
-/// The puts of one owner, with everything needed to carry them out; it moves to the call that does
+/// The puts of one owner, with everything needed to execute them; it moves to the call that does
 /// so.
 pub(super) struct Set {
     fabric: Fabric,
@@ -134,7 +134,7 @@ pub(super) struct Set {
     number: u64,
     /// The ranks whose loss ends the waits.
     ranks: Arc<[Rank]>,
-    /// The error of the set; after an error no more puts are carried out.
+    /// The error of the set; after an error no more puts are executed.
     error: Option<FabricError>,
 }
 

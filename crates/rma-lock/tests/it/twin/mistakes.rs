@@ -139,7 +139,7 @@ fn wrong_code_does_not_fit_the_model() {
         let same = Same { lock, roles: roles.leak(), nodes, rounds: mutation.rounds };
         let model = same.model();
         let refused = (0..RUNS).find_map(|seed| {
-            // An error reported by the code itself says nothing about the model.
+            // An error reported by the code itself proves nothing about the model.
             let what = follow(&same, &model, Some(mutation.mistake), seed).err()?;
             what.contains("where the model has").then_some(what)
         });

@@ -25,8 +25,8 @@
 //! that only one side has set its gates again.
 //!
 //! *Death.* A rank that dies between F2 and F4 leaves the gate claimed forever. No rank reads its
-//! partial packet, because the state still says *r* − 1. Waits of ranks that depend on it fail with
-//! [`PeerLost`](rdma_fabric::FabricError::PeerLost).
+//! partial packet, because the state still holds *r* − 1. Waits of ranks that depend on it fail
+//! with [`PeerLost`](rdma_fabric::FabricError::PeerLost).
 //!
 //! *Freed gates.* A freed source keeps its packets until its destinations have fired, and a freed
 //! destination is a fault. A freed source without a packet for this round counts as one that

@@ -167,7 +167,7 @@ impl Heap {
         self.len.saturating_sub(self.symmetric.top.max(self.promised))
     }
 
-    /// Returns the offset of a piece of `len` bytes from the end of the range, given the one from its
+    /// Returns the offset of a piece of `len` bytes from the end of the range, given that from its
     /// start, or the other way round.
     #[expect(clippy::arithmetic_side_effects, reason = "of pieces inside the range")]
     fn unmirrored(&self, offset: usize, len: usize) -> usize {

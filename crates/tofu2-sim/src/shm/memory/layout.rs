@@ -76,7 +76,7 @@ fields! {
     BELL: 4, 8;
     /// `u64`, the bits of the parked rank's [`Watch`](crate::shm::waiting::doorbell::Watch).
     WATCH: 8, 16;
-    /// `u64`, position of the oldest notice; written by the owner, on a line of its own.
+    /// `u64`, position of the oldest notice; written by the owner, on a separate line.
     RING_HEAD: 8, CACHE_LINE;
     /// `u64`, the next free position of the notice ring and the rank that took the last one;
     /// written by producers.

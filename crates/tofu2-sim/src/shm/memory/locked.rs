@@ -52,7 +52,7 @@ fn mapped_local(endpoint: &Endpoint, region: &Region, rank: Rank) -> Option<Mapp
     let kept = region.kept::<Registration>().filter(|kept| endpoint.is_of(kept.endpoint()))?;
     let (extent, _) = kept.of_pact().filter(|(_, terms)| *terms == ring.local_terms())?;
     let segment = endpoint.job().segment(rank).ok()?;
-    // SAFETY: this is the extent of a region of the handle's pact, which allows references, behind
-    // its terms.
+    // SAFETY: this is the part after the terms of the extent of a region of the handle's pact,
+    // which allows references.
     unsafe { segment.mapped(extent.offset + GRAIN, region.len()) }
 }

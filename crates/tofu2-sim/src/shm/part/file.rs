@@ -54,8 +54,8 @@ impl PartPlan {
         plan.checked()
     }
 
-    /// Returns the offset in the file of this node's `index`-th segment or, for one past the last, of
-    /// the mirrors. The file's length must have been found to fit.
+    /// Returns the offset in the file of this node's `index`-th segment or, for one past the last
+    /// one, of the mirrors. The file's length must have been found to fit.
     fn segment_at(plan: &Plan, index: usize) -> usize {
         plan.part_bytes(index).unwrap_or(usize::MAX)
     }
@@ -89,8 +89,7 @@ pub(super) fn lead(part: &PartPlan, number: u64, secret: u64) -> Result<Endpoint
         memory_file::reserve(&file, at, layout::RESERVED).map_err(|error| error.unwrap_or_else(no_pages))?;
     }
     let mirrors = part.local.len().saturating_mul(layout::GATE_MIRRORS);
-    memory_file::reserve(&file, part.mirrors_at(&plan, 0), mirrors)
-        .map_err(|error| error.unwrap_or_else(no_pages))?;
+    memory_file::reserve(&file, part.mirrors_at(&plan, 0), mirrors).map_err(|error| error.unwrap_or_else(no_pages))?;
     let whole = MappedFile::new(&file, len)?;
     let control = Control::create(Mapping::of_file(&whole, 0, control_bytes, control_bytes), &plan);
     let set = |at, value: u64| control.word(at).store(value, Relaxed);
@@ -154,11 +153,11 @@ fn attach(
 
 /// Serves the file to the node's other ranks, on a separate thread, until each of them has it.
 fn hand_out(mut broker: Broker, part: &PartPlan, file: Arc<OwnedFd>) -> Result<()> {
-    let until = Instant::now() + HANDING_OUT;
+    let begun = Instant::now();
     let others = part.local.len().saturating_sub(1);
     broker.deposit(part.local[0], file.try_clone().map_err(|error| refused_copy(&error))?);
     let serve = move || {
-        while broker.fetched() < others && Instant::now() < until {
+        while broker.fetched() < others && begun.elapsed() < HANDING_OUT {
             let mut sources: Vec<PollFd<'_>> =
                 broker.files().map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
             let timeout = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -40,7 +40,8 @@ impl Heap {
 }
 
 impl Part {
-    /// Wakes the rank if it is parked, no matter what it waits for, after its memory was written.
+    /// Wakes the rank if it is parked, regardless of the awaited event, after its memory was
+    /// written.
     pub fn wake(&self) {
         fence(SeqCst);
         self.endpoint.segment().ring();

@@ -90,7 +90,7 @@ impl Launcher {
     /// does not use this library may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank
-    /// is lost when its command has ended, even if the program continues; a guest, too, unless the
+    /// is lost when its command has ended, even if the program continues; so is a guest, unless the
     /// command ended with 0.
     ///
     /// Each rank takes two file descriptors in the calling process, and two more if it registers

@@ -158,7 +158,7 @@ pub(crate) fn cpus() -> usize {
     *CPUS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Wakes the thread of a [`block_on`], no matter what it is blocked on.
+/// Wakes the thread of a [`block_on`], regardless of how it is blocked.
 struct Signal {
     woken: AtomicBool,
     /// The doorbell it parks on, if any.

@@ -24,7 +24,7 @@ pub(super) struct Flight {
     next: u32,
     /// The rank that posted it.
     pub(super) rank: u32,
-    /// The queue it was posted to, whose slot is kept as long as the flight lasts.
+    /// The queue to which it was posted, whose slot is kept as long as the flight lasts.
     pub(super) queue: u32,
     pub(super) from: QueueId,
     pub(super) to: QueueId,
@@ -57,7 +57,7 @@ pub(super) struct Flight {
     pub(super) status: Result<(), QueueError>,
 }
 
-/// The other requests of a command.
+/// What else a command requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wants {
     pub(super) local_notice: bool,
@@ -215,7 +215,8 @@ impl Cut {
         Cut { size: timing.packet_payload, gap: 0 }
     }
 
-    /// Returns the division that a command requests for its payload. An MTU of 0 is the network's.
+    /// Returns the division that a command requests for its payload. An MTU of 0 means the
+    /// network's.
     #[inline]
     pub(super) fn new(timing: &Timing, mtu: u16, gap: u8) -> Self {
         let size = if mtu == 0 { timing.packet_payload } else { u64::from(mtu).min(timing.packet_payload) };

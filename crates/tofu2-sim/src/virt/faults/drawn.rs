@@ -5,7 +5,7 @@ use crate::virt::chacha::ChaCha8;
 use rdma_fabric::Time;
 use std::time::Duration;
 
-/// The faults to draw. The job's size bounds the ranks and nodes that they affect.
+/// Parameters of the faults to draw. The job's size bounds the ranks and nodes that they affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Odds {
     /// Ranks of the job.

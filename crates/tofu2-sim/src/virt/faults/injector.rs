@@ -31,7 +31,7 @@ struct Injection {
 struct Link {
     from: u32,
     to: u32,
-    /// In picoseconds.
+    /// The end of the fault, in picoseconds.
     until: u64,
     /// The extra time in picoseconds; `None` if the link is down.
     extra: Option<u64>,

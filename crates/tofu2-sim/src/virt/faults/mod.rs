@@ -6,8 +6,9 @@
 //! like any other: they are part of the trace hash, and a timeline marks them.
 //!
 //! # Effects
-//! * [`FaultKind::NodeStop`]: the node's ranks are lost, no matter what they are doing. Messages
-//!   that have left the node but not arrived never arrive, since the loss is known immediately.
+//! * [`FaultKind::NodeStop`]: the node's ranks are lost, regardless of their current activity.
+//!   Messages that have left the node but not arrived never arrive, since the loss is known
+//!   immediately.
 //! * [`FaultKind::LinkSlow`], [`FaultKind::LinkDown`]: messages from one node to another take
 //!   longer, or wait until the link is up again. Messages keep their order. (The nodes are the two
 //!   *ends*, regardless of the route between them: the latency model has no links.)

@@ -82,7 +82,7 @@ impl FromStr for Fault {
             let (key, value) = word.split_once('=').ok_or_else(|| bad(format!("`{word}` is not key=value")))?;
             values.push((key, number(value)?));
         }
-        let used = Cell::new(0);
+        let used = Cell::new(0usize);
         let value = |key: &str| -> Result<u64, BadFault> {
             used.set(used.get().saturating_add(1));
             let found = values.iter().find(|(known, _)| *known == key);

@@ -45,7 +45,7 @@ pub(super) struct Ranks {
     /// The number of ranks that have departed.
     departed: u32,
     next_ticket: u64,
-    /// A rank that wants to compute past the end of time, until it is ended.
+    /// A rank that tries to compute past the end of time, until it is ended.
     out_of_time: Option<(u32, EndOfTime)>,
 }
 
@@ -235,7 +235,7 @@ impl Ranks {
         *until
     }
 
-    /// Records that the rank wants to compute past the end of time.
+    /// Records that the rank tries to compute past the end of time.
     pub(super) fn set_out_of_time(&mut self, rank: u32, end: EndOfTime) {
         self.out_of_time = Some((rank, end));
     }

@@ -50,14 +50,20 @@ impl Crossbar {
     }
 
     /// Returns the number of nodes.
-    #[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0"
+    )]
     pub fn nodes(&self) -> u32 {
         self.x * self.y
     }
 
     /// Returns a node's position in its row and in its column.
     #[inline]
-    #[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0"
+    )]
     pub fn coordinates(&self, node: u32) -> [u32; 2] {
         [node % self.x, node / self.x]
     }
@@ -76,7 +82,10 @@ impl Crossbar {
 /// rows, then those of the columns. The links of a place are the ports of the two crossbars of a
 /// node: link `i` joins the `i`-th node of a row with the row's crossbar, in either direction, and
 /// link `x + j` the `j`-th node of a column with the column's.
-#[expect(clippy::arithmetic_side_effects, reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0")]
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "the sides have at most `MOST_PORTS` nodes together, and none has length 0"
+)]
 impl Crossbar {
     /// Returns the number of nodes and switches.
     pub(super) fn places(&self) -> u32 {

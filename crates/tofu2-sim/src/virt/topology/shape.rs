@@ -82,7 +82,10 @@ impl TofuShape {
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`].
-    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0"
+    )]
     pub fn coordinates(&self, node: u32) -> Result<Coordinates, TopologyError> {
         let nodes = self.nodes();
         if node >= nodes {
@@ -100,7 +103,10 @@ impl TofuShape {
     ///
     /// # Errors
     /// [`TopologyError::Outside`].
-    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0"
+    )]
     pub fn node(&self, coordinates: Coordinates) -> Result<u32, TopologyError> {
         let mut node = 0;
         for axis in Axis::ALL {
@@ -154,7 +160,10 @@ impl TofuShape {
     ///
     /// # Errors
     /// [`TopologyError::NoSuchNode`], [`TopologyError::NoSuchPath`].
-    #[expect(clippy::arithmetic_side_effects, reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0")]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "of a shape of at most `MAX_NODES` nodes, none of whose axes has length 0"
+    )]
     pub fn hops(&self, from: u32, to: u32, path: Option<Path>) -> Result<u32, TopologyError> {
         let (at, goal) = (self.coordinates(from)?, self.coordinates(to)?);
         let via = self.via(to, path)?;

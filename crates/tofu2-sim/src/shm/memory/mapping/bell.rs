@@ -53,7 +53,7 @@ impl Mapping {
         }
     }
 
-    /// Wakes the segment's rank if it is parked, no matter what it waits for.
+    /// Wakes the segment's rank if it is parked, regardless of the awaited event.
     pub(crate) fn ring(&self) {
         doorbell::ring(&self.bell(), |_| true);
     }
