@@ -12,7 +12,7 @@
 
 use onesided::lock::Guard;
 use onesided::{
-    Group, ProgramResult, Provider, Rank, RemoteWord,
+    Backend, Group, ProgramResult, Rank, RemoteWord,
     lock::{
         Lock, LockError,
         locks::{RecoverableLock, Recovery},
@@ -100,7 +100,7 @@ fn die(processes: bool) {
 }
 
 fn main() -> std::process::ExitCode {
-    let of_processes = |provider| matches!(provider, Provider::Shm | Provider::Cluster);
-    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.provider));
+    let of_processes = |backend| matches!(backend, Backend::Shm | Backend::Cluster);
+    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.backend));
     onesided::launch(async move |fabric| crash_recovery(fabric, 4, processes).await)
 }

@@ -4,9 +4,9 @@
 use crate::cluster;
 use crate::{
     Launch,
+    backend::Backend,
     observing::{self, TimelineFile},
-    provider::Provider,
-    report::{LaunchError, failed, print, report, say, simulated_end, threads_end, usage_error},
+    report::{LaunchError, emit, failed, print, report, simulated_end, threads_end, usage_error},
     settings::setting,
 };
 use rdma_fabric::{Fabric, FabricError, Program, ProgramResult};
@@ -18,7 +18,7 @@ use tofu2_sim::{
 
 /// Starts `program` as specified on the command line, and returns the exit code.
 ///
-/// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` their provider, and `--help`
+/// `--ranks N` sets the number of ranks, `--fabric shm|threads|virt` their backend, and `--help`
 /// prints the other options; see [`Launch`]. If ranks are processes, the program's binary is
 /// executed again for each rank, so code before this call should have no side effects.
 ///
@@ -158,15 +158,15 @@ impl Launch {
         if let Some(found) = cluster::found(self)? {
             return cluster::run_shared(self, &found, rank).map(|()| ExitCode::SUCCESS);
         }
-        match self.provider {
-            Provider::Shm => self.start_processes(),
-            Provider::Threads => {
+        match self.backend {
+            Backend::Shm => self.start_processes(),
+            Backend::Threads => {
                 observing::leave_out_threads(self);
                 threads_end(self.threads().run_through_with(rank)?)?;
                 Ok(ExitCode::SUCCESS)
             }
-            Provider::Cluster => self.start_cluster(),
-            Provider::Virt => Err(FabricError::Unsupported { feature: &"a runtime of the program's own" }.into()),
+            Backend::Cluster => self.start_cluster(),
+            Backend::Virt => Err(FabricError::Unsupported { feature: &"a runtime of the program's own" }.into()),
         }
     }
 
@@ -216,10 +216,10 @@ impl Launch {
         if let Some(found) = cluster::found(self)? {
             return cluster::run(self, &found, &program).map(|()| ExitCode::SUCCESS);
         }
-        if self.provider == Provider::Cluster {
+        if self.backend == Backend::Cluster {
             return self.start_cluster();
         }
-        if self.provider == Provider::Shm {
+        if self.backend == Backend::Shm {
             return self.start_processes();
         }
         observing::run_here(self, &program)?;
@@ -228,7 +228,7 @@ impl Launch {
 
     /// Runs all ranks in this process.
     pub(crate) fn run_here<P: Program>(&self, program: &P) -> Result<(), LaunchError> {
-        if self.provider == Provider::Threads {
+        if self.backend == Backend::Threads {
             return threads_end(self.threads().run_through(program)?);
         }
         let timeline_file = TimelineFile::open(self)?;
@@ -247,13 +247,13 @@ impl Launch {
         let (run, failure) = timeline_file.of(job).run_through(program)?;
         if let Some(report) = &run.faults {
             for (fault, struck) in report.faults.as_slice().iter().zip(&report.struck) {
-                say(format_args!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" }));
+                emit(format_args!("fault: {fault} ({})", if *struck { "struck" } else { "met nothing" }));
             }
         }
         let told = timeline_file.write(&run);
         let stats = run.stats;
         let jitter = if self.jitter.is_zero() { String::new() } else { format!(", jitter {:?}", self.jitter) };
-        say(format_args!(
+        emit(format_args!(
             "virtual time {}, {} events, trace {:016x}, seed {}{jitter}",
             stats.end, stats.events, stats.trace_hash, self.seed
         ));

@@ -1,8 +1,8 @@
 //! The command-line options for starting a program.
 
 use crate::{
+    backend::{AtomicsBy, Backend, OnNode},
     observing,
-    provider::{AtomicsBy, OnNode, Provider},
     settings::{Amount, Seconds, faults_in, option, setting, variable},
 };
 use rdma_fabric::FabricError;
@@ -58,7 +58,7 @@ pub struct Launch {
     /// started this process.
     pub asked_ranks: Option<usize>,
     /// The provider on which they run.
-    pub provider: Provider,
+    pub backend: Backend,
     /// libfabric's provider between the nodes of a cluster.
     pub ofi: String,
     /// The transport between ranks of one node of a cluster.
@@ -110,7 +110,7 @@ impl Default for Launch {
         Launch {
             ranks: 1,
             asked_ranks: None,
-            provider: Provider::Shm,
+            backend: Backend::Shm,
             ofi: "tcp;ofi_rxm".to_owned(),
             on_node: OnNode::Shm,
             atomics: AtomicsBy::Cpu,
@@ -200,8 +200,8 @@ impl Launch {
         if let Some(ranks) = short.or(long) {
             (launch.ranks, launch.asked_ranks) = (ranks, Some(ranks));
         }
-        if let Some(provider) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
-            launch.provider = provider;
+        if let Some(backend) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
+            launch.backend = backend;
         }
         launch.ranks_per_node = option(&mut args, "--ranks-per-node", None)?;
         if let Some(ofi) = option(&mut args, "--provider", Some("ONESIDED_PROVIDER"))? {
@@ -251,13 +251,13 @@ impl Launch {
         if let Some(path) = option::<PathBuf>(&mut args, "--faults", None)? {
             launch.faults = Some(faults_in(&path).map_err(|problem| setting("--faults", problem))?);
         }
-        if launch.faults.is_some() && launch.provider != Provider::Virt {
+        if launch.faults.is_some() && launch.backend != Backend::Virt {
             return Err(setting("--faults", "only `--fabric virt` has them".into()));
         }
         let simulated_only =
             [("--jitter", !launch.jitter.is_zero()), ("--seed", seed.is_some()), ("--platform", platform.is_some())];
         for (name, is_given) in simulated_only {
-            if is_given && launch.provider != Provider::Virt {
+            if is_given && launch.backend != Backend::Virt {
                 return Err(setting(name, "only `--fabric virt` has it".into()));
             }
         }

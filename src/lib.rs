@@ -60,13 +60,13 @@
 // docs.rs shows which items need which feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod backend;
 #[cfg(target_os = "linux")]
 mod cluster;
 mod launch;
 mod launch_options;
 #[cfg(feature = "observe")]
 mod observing;
-mod provider;
 #[cfg(any(test, not(feature = "observe")))]
 mod refusal;
 mod report;
@@ -81,6 +81,7 @@ pub mod prelude {
 
 #[doc(inline)]
 pub use acp;
+pub use backend::{AtomicsBy, Backend, OnNode, UnknownAtomicsBy, UnknownBackend, UnknownOnNode};
 #[doc(inline)]
 pub use blacs;
 #[cfg(all(fuzzing, target_os = "linux"))]
@@ -101,12 +102,12 @@ pub use launch_options::Launch;
 pub use observe;
 #[doc(inline)]
 pub use prdma_offload as prdma;
-pub use provider::{AtomicsBy, OnNode, Provider, UnknownAtomicsBy, UnknownOnNode, UnknownProvider};
 pub use rdma_fabric::{
-    self as fabric, Amo, AtomicWord, Atomics, Caps, ControlQueue, Deps, Existing, Fabric, FabricError, GetSink, Group,
-    GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
-    Pact, Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
-    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier, control_queue, join, op,
+    self as fabric, AccessPolicy, Amo, AtomicWord, Atomics, Caps, ControlQueue, Deps, Existing, Fabric, FabricError,
+    GetSink, Group, GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation,
+    OwnedMemory, Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
+    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
+    control_queue, join, op,
 };
 // Not inlined: its page would include the pages of all of `core`.
 #[doc(no_inline)]

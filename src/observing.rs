@@ -2,8 +2,8 @@
 //! without the feature `observe`.
 
 use crate::{
-    Launch, Provider,
-    report::{LaunchError, UNOBSERVED, say},
+    Backend, Launch,
+    report::{LaunchError, UNOBSERVED, emit},
     settings::{EMPTY, option, setting},
 };
 use observe::{Detail, Gathering, Observation, ObserveError, Output, RECORDS_VARIABLE, RecordDirectory, RecordWriter};
@@ -22,7 +22,7 @@ pub(crate) fn from_args(launch: &mut Launch, args: &mut pico_args::Arguments) ->
     launch.observe.stats = args.contains("--stats") || flag_variable("ONESIDED_STATS")?;
     launch.observe.trace = option::<PathBuf>(args, "--trace", Some("ONESIDED_TRACE"))?;
     launch.timeline = option::<PathBuf>(args, "--timeline", None)?;
-    if launch.timeline.is_some() && launch.provider != Provider::Virt {
+    if launch.timeline.is_some() && launch.backend != Backend::Virt {
         return Err(setting("--timeline", "only `--fabric virt` has one; `--trace` shows operations".into()));
     }
     Ok(())
@@ -39,14 +39,14 @@ fn flag_variable(name: &'static str) -> Result<bool, FabricError> {
 /// Reports, once per job, that its ranks have the bare fabric, if their observation was requested.
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && RecordWriter::from_env().is_ok_and(|part| part.is_some()) {
-        say(UNOBSERVED);
+        emit(UNOBSERVED);
     }
 }
 
 /// Reports that ranks that are threads have the bare fabric, if their observation was requested.
 pub(crate) fn leave_out_threads(launch: &Launch) {
     if launch.observe.detail().is_some() {
-        say(UNOBSERVED);
+        emit(UNOBSERVED);
     }
 }
 
@@ -153,7 +153,7 @@ impl TimelineFile {
         let path = out.path().to_owned();
         out.write(|file| timeline.write(file))?;
         let (kept, dropped) = (timeline.len(), timeline.dropped());
-        say(format_args!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display()));
+        emit(format_args!("timeline: {}, {kept} entries, {dropped} later ones left out", path.display()));
         Ok(())
     }
 }
@@ -168,7 +168,7 @@ pub(crate) fn both<T, E: Into<LaunchError>>(
         (Ok(value), told) => told.map(|()| value).map_err(Into::into),
         (Err(error), told) => {
             if let Err(untold) = told {
-                say(format_args!("error: {untold}"));
+                emit(format_args!("error: {untold}"));
             }
             Err(error.into())
         }

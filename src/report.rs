@@ -49,7 +49,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Writes a line to standard error. A failure could not be reported, and nothing else depends on
 /// it.
-pub(crate) fn say(text: impl Display) {
+pub(crate) fn emit(text: impl Display) {
     // A single write keeps lines of several processes whole. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
@@ -58,7 +58,7 @@ pub(crate) fn say(text: impl Display) {
 /// `onesided` command does.
 pub(crate) fn usage_error(error: &impl Display) -> ExitCode {
     let program = env::args_os().next().map_or_else(|| "PROGRAM".into(), |own| own.to_string_lossy().into_owned());
-    say(format_args!(
+    emit(format_args!(
         "error: {error}\nusage: {program} [--ranks N] [--fabric NAME] [options]; --help lists all options"
     ));
     ExitCode::from(2)
@@ -66,7 +66,7 @@ pub(crate) fn usage_error(error: &impl Display) -> ExitCode {
 
 /// Prints why a program did not run, and returns its exit code.
 pub(crate) fn report(error: &impl Display) -> ExitCode {
-    say(format_args!("error: {error}"));
+    emit(format_args!("error: {error}"));
     ExitCode::FAILURE
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn failed(error: &LaunchError) -> ExitCode {
     {
         return ExitCode::FAILURE;
     }
-    say(format_args!("error: {error}"));
+    emit(format_args!("error: {error}"));
     match error {
         LaunchError::Job(error) => ExitCode::from(error.exit_code()),
         LaunchError::Cluster(_) => ExitCode::FAILURE,
@@ -99,7 +99,7 @@ fn in_words(error: &JobError) -> Cow<'static, str> {
 }
 
 fn tell(ways: &[Cow<'_, str>], first: Option<usize>) {
-    ends_in_words(ways, first).iter().for_each(say);
+    ends_in_words(ways, first).iter().for_each(emit);
 }
 
 /// Prints how each rank of a job of threads ended. Returns the first failure, which is the job's.

@@ -4,7 +4,7 @@
 use crate::{
     Launch,
     refusal::{refuse_launcher, refuse_options, unable},
-    report::{LaunchError, UNOBSERVED, say},
+    report::{LaunchError, UNOBSERVED, emit},
 };
 use rdma_fabric::{Fabric, FabricError, Program, Rank};
 use std::{
@@ -26,7 +26,7 @@ pub(crate) fn from_args(_: &mut Launch, args: &mut pico_args::Arguments) -> Resu
 
 pub(crate) fn leave_out(endpoint: &Fabric) {
     if endpoint.rank() == Rank::new(0) && refuse_launcher(env).is_err() {
-        say(UNOBSERVED);
+        emit(UNOBSERVED);
     }
 }
 

@@ -49,8 +49,8 @@ async fn measure(fabric: Fabric) -> ProgramResult<()> {
     let other = Rank::new(1 - me);
     let region = fabric.alloc_symmetric(4096).await?;
     let at = |mode, engine| QueueSpec { number: Some(0), ..QueueSpec::new(mode).on(engine).checked(false) };
-    let queue = fabric.open_queue(at(QueueMode::Normal, 0))?;
-    let session = fabric.open_queue(at(QueueMode::Session, 1))?;
+    let queue = fabric.queues().open(at(QueueMode::Normal, 0))?;
+    let session = fabric.queues().open(at(QueueMode::Session, 1))?;
     queue.register_fixed(&region, 1)?;
     session.register_fixed(&region, 1)?;
     world.barrier().await?;

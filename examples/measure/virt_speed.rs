@@ -46,7 +46,7 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
 async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
-    let queue = fabric.open_queue(spec.on(0).ahead(8).checked(false))?;
+    let queue = fabric.queues().open(spec.on(0).ahead(8).checked(false))?;
     queue.register_fixed(&home, 0)?;
     let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
     fabric.sleep(std::time::Duration::from_micros(1)).await;
@@ -66,7 +66,7 @@ async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
 
 /// Opens `queues` queues.
 async fn idle_queues(fabric: Fabric, queues: usize) -> ProgramResult<()> {
-    let open = (0..queues).map(|_| fabric.open_queue(QueueSpec::new(QueueMode::Session)));
+    let open = (0..queues).map(|_| fabric.queues().open(QueueSpec::new(QueueMode::Session)));
     let queues = open.collect::<Result<Vec<_>, _>>()?;
     fabric.sleep(std::time::Duration::from_micros(1)).await;
     drop(queues);

@@ -13,7 +13,7 @@ use onesided::{
     Deps, Fabric, FabricError, Group, LocalWord, ProgramResult, Rank, Region, RemoteWord,
     explore::{
         Explorer, Probe, Report,
-        mutant::{Mutation, mutant},
+        mutant::{Mutant, mutated},
     },
 };
 use std::{ffi::OsString, process::ExitCode};
@@ -74,7 +74,7 @@ impl Mailbox {
     }
 
     /// Send the sum to all ranks.
-    async fn tell(&self, sum: u64) -> ProgramResult<()> {
+    async fn publish(&self, sum: u64) -> ProgramResult<()> {
         self.fabric.store(&self.own(TOTAL)?, sum)?;
         for rank in (1..self.fabric.ranks() as u32).map(Rank::new) {
             self.fabric.put_word(&self.at(rank, READY)?, 1).await?;
@@ -83,40 +83,40 @@ impl Mailbox {
     }
 
     /// Hear the sum.
-    async fn hear(&self) -> ProgramResult<u64> {
+    async fn await_sum(&self) -> ProgramResult<u64> {
         self.fabric.wait_until(&self.own(READY)?, Deps::All, |ready| ready == 1).await?;
         Ok(self.fabric.get_word(&self.at(HOME, TOTAL)?).await?)
     }
 }
 
 /// Every rank but [`HOME`] sends its number; all learn the sum.
-pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64> {
+pub async fn sum(fabric: &Fabric, mutant: Option<MailboxMutant>) -> ProgramResult<u64> {
     let mut world = Group::world(fabric).await?;
     let senders = fabric.ranks() as u64 - 1;
     let mailbox = Mailbox::new(fabric, fabric.ranks()).await?;
     let sum = if fabric.rank() == HOME {
         let mut sum = 0;
         for ticket in 0..senders {
-            sum += match mistake {
-                Some(Mistake::Check) => mailbox.receive_unchecked(ticket).await?,
+            sum += match mutant {
+                Some(MailboxMutant::Check) => mailbox.receive_unchecked(ticket).await?,
                 _ => mailbox.receive(ticket).await?,
             };
         }
         if sum != senders * (senders + 1) / 2 {
             return Err(format!("the sum is {sum}").into());
         }
-        mailbox.tell(sum).await?;
+        mailbox.publish(sum).await?;
         sum
     } else {
         let me = fabric.rank().number().into();
-        match mistake {
-            Some(Mistake::Flush) => mailbox.send_unflushed(me).await?,
-            Some(Mistake::Atomic) => mailbox.send_torn(me).await?,
+        match mutant {
+            Some(MailboxMutant::Flush) => mailbox.send_unflushed(me).await?,
+            Some(MailboxMutant::Atomic) => mailbox.send_torn(me).await?,
             _ => mailbox.send(me).await?,
         };
-        mailbox.hear().await?
+        mailbox.await_sum().await?
     };
-    if mistake != Some(Mistake::Region) {
+    if mutant != Some(MailboxMutant::Region) {
         world.barrier().await?; // memory stays until no rank can access it
     }
     Ok(sum)
@@ -124,7 +124,7 @@ pub async fn sum(fabric: &Fabric, mistake: Option<Mistake>) -> ProgramResult<u64
 
 /// The mutants of this example: parts of the protocol that are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mistake {
+pub enum MailboxMutant {
     /// Leaves out the flush between two puts.
     Flush,
     /// Changes a word that several ranks change without an atomic.
@@ -166,14 +166,14 @@ impl Mailbox {
 }
 
 /// Every rank prints the sum.
-pub async fn add_up(fabric: Fabric, mistake: Option<Mistake>) -> ProgramResult<u64> {
-    let sum = sum(&fabric, mistake).await?;
+pub async fn add_up(fabric: Fabric, mutant: Option<MailboxMutant>) -> ProgramResult<u64> {
+    let sum = sum(&fabric, mutant).await?;
     println!("{}: {sum}", fabric.rank());
     Ok(sum)
 }
 
 /// All orders of delivery, for three ranks.
-pub fn explored(mistake: Option<Mistake>) -> Report {
+pub fn explored(mutant: Option<MailboxMutant>) -> Report {
     // Region 0 is the group's.
     Explorer::new(3)
         .name(1, TICKETS, "tickets")
@@ -183,7 +183,7 @@ pub fn explored(mistake: Option<Mistake>) -> Report {
         .name(1, slot(0)[1], "message 0")
         .name(1, slot(1)[0], "flag 1")
         .name(1, slot(1)[1], "message 1")
-        .run(move |fabric| async move { sum(&fabric, mistake).await.map(drop) })
+        .run(move |fabric| async move { sum(&fabric, mutant).await.map(drop) })
 }
 
 const SENT: u32 = 0;
@@ -262,7 +262,7 @@ pub fn in_steps(says_all: bool) -> Report {
 #[derive(Debug)]
 struct NoFlush;
 
-impl Mutation for NoFlush {
+impl Mutant for NoFlush {
     fn flushes(&self, _target: Option<Rank>) -> bool {
         false
     }
@@ -270,29 +270,29 @@ impl Mutation for NoFlush {
 
 /// The correct protocol, mutated on its way to the fabric.
 pub fn without_flushes() -> Report {
-    Explorer::new(3).run(|fabric| async move { sum(&mutant(fabric, NoFlush), None).await.map(drop) })
+    Explorer::new(3).run(|fabric| async move { sum(&mutated(fabric, NoFlush), None).await.map(drop) })
 }
 
 const USAGE: &str = "\
 Every rank but the first sends its number to it, and all learn the sum.
 
-  --mistake NAME       make a mistake: flush, atomic, check or region
+  --mistake NAME       run a mutant: flush, atomic, check or region
   --explore            no ranks: explore all orders of delivery instead
 ";
 
-fn mistake(rest: Vec<OsString>) -> Result<Option<Mistake>, String> {
+fn mutant(rest: Vec<OsString>) -> Result<Option<MailboxMutant>, String> {
     let mut rest = pico_args::Arguments::from_vec(rest);
     let named = rest.opt_value_from_str::<_, String>("--mistake").map_err(|error| error.to_string())?;
-    let mistake = match named.as_deref() {
+    let mutant = match named.as_deref() {
         None => None,
-        Some("flush") => Some(Mistake::Flush),
-        Some("atomic") => Some(Mistake::Atomic),
-        Some("check") => Some(Mistake::Check),
-        Some("region") => Some(Mistake::Region),
+        Some("flush") => Some(MailboxMutant::Flush),
+        Some("atomic") => Some(MailboxMutant::Atomic),
+        Some("check") => Some(MailboxMutant::Check),
+        Some("region") => Some(MailboxMutant::Region),
         Some(other) => return Err(format!("`{other}` is none of flush, atomic, check, region")),
     };
     match rest.finish().first() {
-        None => Ok(mistake),
+        None => Ok(mutant),
         Some(word) => Err(format!("there is no `{}`; --help says what there is", word.display())),
     }
 }
@@ -301,11 +301,11 @@ fn main() -> ExitCode {
     let mut words: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(place) = words.iter().position(|word| word == "--explore") {
         words.remove(place);
-        match mistake(words) {
-            Ok(mistake) => println!("{}", explored(mistake)),
+        match mutant(words) {
+            Ok(mutant) => println!("{}", explored(mutant)),
             Err(error) => eprintln!("error: {error}"),
         }
         return ExitCode::SUCCESS;
     }
-    onesided::launch_with(USAGE, |rest| mistake(rest).map(|mistake| async move |fabric| add_up(fabric, mistake).await))
+    onesided::launch_with(USAGE, |rest| mutant(rest).map(|mutant| async move |fabric| add_up(fabric, mutant).await))
 }

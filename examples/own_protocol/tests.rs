@@ -1,7 +1,7 @@
 //! Tests of the page about writing a protocol: its code is compiled and run, and the output on the
 //! page is compared with the actual output.
 
-use super::{Mistake, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
+use super::{MailboxMutant, add_up, explored, in_steps, invariants, with_a_death, without_flushes};
 use onesided::{
     Group, ProgramResult,
     explore::Report,
@@ -56,14 +56,14 @@ fn told(report: &Report, option: &str) {
 #[test]
 fn the_explorer_says_what_the_page_says() {
     told(explored(None).expect_exhausted(), "--explore");
-    let report = explored(Some(Mistake::Flush));
+    let report = explored(Some(MailboxMutant::Flush));
     report.expect_violation();
     told(&report, "--mistake flush");
 }
 
-fn simulated(mistake: Option<Mistake>, seed: u64) -> Result<Vec<u64>, String> {
+fn simulated(mutant: Option<MailboxMutant>, seed: u64) -> Result<Vec<u64>, String> {
     let job = Job::new(&Platform::fx100(), 4).seed(seed).shuffle_ties(seed != 0);
-    job.run(&async |fabric| add_up(fabric, mistake).await).map(|run| run.outs).map_err(|error| error.to_string())
+    job.run(&async |fabric| add_up(fabric, mutant).await).map(|run| run.outs).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -76,17 +76,17 @@ fn the_right_protocol_is_right_everywhere() {
 
 /// Four mutants, and what detects each.
 #[test]
-fn each_mistake_is_found() {
-    let found = |mistake| explored(Some(mistake)).expect_violation().what.clone();
-    assert_eq!(found(Mistake::Flush), "rank 0: an error: the sum is 0");
-    assert!(found(Mistake::Atomic).starts_with("deadlock"));
-    assert_eq!(found(Mistake::Check), "rank 0: an error: the sum is 0");
-    assert!(found(Mistake::Region).contains("was deregistered"));
-    assert!(simulated(Some(Mistake::Atomic), 0).unwrap_err().starts_with("deadlock"));
-    assert!(simulated(Some(Mistake::Check), 0).unwrap_err().contains("the sum is 0"));
-    assert!(simulated(Some(Mistake::Region), 0).unwrap_err().contains("was deregistered"));
+fn each_mutant_is_found() {
+    let found = |mutant| explored(Some(mutant)).expect_violation().what.clone();
+    assert_eq!(found(MailboxMutant::Flush), "rank 0: an error: the sum is 0");
+    assert!(found(MailboxMutant::Atomic).starts_with("deadlock"));
+    assert_eq!(found(MailboxMutant::Check), "rank 0: an error: the sum is 0");
+    assert!(found(MailboxMutant::Region).contains("was deregistered"));
+    assert!(simulated(Some(MailboxMutant::Atomic), 0).unwrap_err().starts_with("deadlock"));
+    assert!(simulated(Some(MailboxMutant::Check), 0).unwrap_err().contains("the sum is 0"));
+    assert!(simulated(Some(MailboxMutant::Region), 0).unwrap_err().contains("was deregistered"));
     // No put overtakes another here, which is why the explorer is needed.
-    assert_eq!(simulated(Some(Mistake::Flush), 0), Ok(vec![6; 4]));
+    assert_eq!(simulated(Some(MailboxMutant::Flush), 0), Ok(vec![6; 4]));
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub(super) async fn recoverable(fabric: &Fabric, play: &Play) -> ProgramResult<u
         };
         write(fabric, &record).await?;
         guard.release().await?;
-        if rounds.is_over() {
+        if rounds.has_ended() {
             break;
         }
     }
@@ -139,7 +139,7 @@ pub(super) fn named(play: &Play, number: u32) -> ProgramResult<u64> {
         record.write_all_at(&(a + 1).to_ne_bytes(), 0)?;
         record.write_all_at(&(a + 1).to_ne_bytes(), 8)?;
         guard.release()?;
-        if rounds.is_over() {
+        if rounds.has_ended() {
             return Ok(rounds.made);
         }
     }

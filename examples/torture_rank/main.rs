@@ -54,7 +54,7 @@ impl Rounds {
     }
 
     /// Counts a round; returns whether the time has passed.
-    fn is_over(&mut self) -> bool {
+    fn has_ended(&mut self) -> bool {
         self.made += 1;
         Instant::now() >= self.until
     }
@@ -62,7 +62,7 @@ impl Rounds {
     /// Counts a round; returns whether the time has passed at any rank. Every rank waits for every
     /// other one.
     async fn are_over(&mut self, world: &mut Group) -> ProgramResult<bool> {
-        let over = u64::from(self.is_over());
+        let over = u64::from(self.has_ended());
         Ok(world.greatest(over).await? == 1)
     }
 }

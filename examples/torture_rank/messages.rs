@@ -47,7 +47,7 @@ pub(super) async fn acp(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
         if deque.pop_back().await? != Some(rounds.made) {
             return Err(format!("the deque lost round {}", rounds.made).into());
         }
-        let over = u64::from(rounds.is_over());
+        let over = u64::from(rounds.has_ended());
         if acp.while_serving(world.greatest(over)).await? == 1 {
             break;
         }
@@ -76,7 +76,7 @@ pub(super) async fn fmpl(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
                 return Err(format!("the message of round {} is wrong", rounds.made).into());
             }
         }
-        let over = i32::from(rounds.is_over());
+        let over = i32::from(rounds.has_ended());
         fabric.write(&*sums, &[over])?;
         comm.allreduce(&*sums, Op::Sum).await?;
         let mut sum = [0];
@@ -109,7 +109,7 @@ pub(super) async fn blacs(fabric: &Fabric, play: &Play) -> ProgramResult<u64> {
         if memory[2 * rows - 1] != (root + n) as f64 {
             return Err(format!("the broadcast of round {n} is wrong").into());
         }
-        let mut over = [f64::from(u8::from(rounds.is_over()))];
+        let mut over = [f64::from(u8::from(rounds.has_ended()))];
         grid.sum(Scope::All, Topology::Default, MatrixMut::new(&mut over, 1, 1, 1)?, None).await?;
         if over[0] > 0.0 {
             break;

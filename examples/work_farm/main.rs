@@ -11,7 +11,7 @@
 //! lost a rank ends with that rank's exit code, so the launcher's is not 0.
 
 use onesided::{
-    Provider,
+    Backend,
     fmpl::{Communicator, Fmpl, FmplError, Options},
     prelude::*,
 };
@@ -149,7 +149,7 @@ fn die(processes: bool) {
 }
 
 fn main() -> std::process::ExitCode {
-    let of_processes = |provider| matches!(provider, Provider::Shm | Provider::Cluster);
-    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.provider));
+    let of_processes = |backend| matches!(backend, Backend::Shm | Backend::Cluster);
+    let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.backend));
     onesided::launch(async move |fabric| farm(fabric, processes).await)
 }

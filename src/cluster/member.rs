@@ -1,12 +1,13 @@
 //! A rank of a job of several processes: from the search for the coordinator to the end.
 
 use super::{
-    STEP, failed, identity, meet,
-    news::{self, News, Seat},
-    standstill::Watch,
+    STEP,
+    deadlock::Watch,
+    failed, identity, meet,
+    membership::{self, Membership, Recipient},
 };
 #[cfg(feature = "ofi")]
-use crate::report::say;
+use crate::report::emit;
 use crate::{AtomicsBy, Launch, observing, report::LaunchError, settings::setting};
 use bootstrap::{Cluster, Found, Hello, Patience, SecretAt, Session};
 use rdma_fabric::{Fabric, Program, ProgramResult, Rank};
@@ -23,7 +24,7 @@ use tofu2_sim::{
 
 /// Time limit for the operations that a rank has posted, after its program has ended.
 #[cfg(feature = "ofi")]
-const SETTLE: Duration = Duration::from_secs(30);
+const QUIESCE: Duration = Duration::from_secs(30);
 
 /// Runs `program` as the rank of the job that this process was started for.
 pub(crate) fn run<P: Program>(launch: &Launch, found: &Found, program: &P) -> Result<(), LaunchError> {
@@ -46,7 +47,7 @@ fn run_with(
 ) -> Result<(), LaunchError> {
     let refused = told_by_launcher(launch, found);
     let met = meet(launch, found)?;
-    let news = news::new();
+    let membership = membership::new();
     let hello = Hello {
         rank: met.rank,
         ranks: met.ranks,
@@ -55,18 +56,18 @@ fn run_with(
         host: identity::host(),
         node: identity::node(launch, met.rank)?,
     };
-    let heard = news.clone();
+    let heard = membership.clone();
     let patience = Patience { within: STEP * 3, refused };
     let session = Session::join(met.address, &met.secret, hello, patience, move |speaker, event| {
-        heard.hear(speaker, event);
+        heard.receive(speaker, event);
     })
     .map_err(|error| failed(&error))?;
-    let rank = RankOfJob::become_of(launch, &session, &news, &met)?;
-    let watch = launch.stuck_after.map(|bound| Watch::start(bound, &news, session.speaker()));
-    let (ended, settled) = program(&rank);
+    let rank = RankOfJob::become_of(launch, &session, &membership, &met)?;
+    let watch = launch.stuck_after.map(|bound| Watch::start(bound, &membership, session.speaker()));
+    let (ended, quiesced) = program(&rank);
     drop(watch);
-    news.say_deadlock();
-    rank.tell_counters(launch);
+    membership.print_deadlock();
+    rank.report_counters(launch);
     match (rank.part.abort(), &ended) {
         // If all ranks share memory, no other component has notified the coordinator.
         (Some(JobError::Aborted { rank, text, code }), _) if rank.number() == met.rank => {
@@ -78,12 +79,12 @@ fn run_with(
             // after an hour, and fails when the coordinator is lost.
             while session.wait_all_ended(Duration::from_secs(3600)).is_err_and(|error| is_late(&error)) {}
         }
-        (_, Err(error)) if settled => _ = session.lost(&error.to_string()),
+        (_, Err(error)) if quiesced => _ = session.lost(&error.to_string()),
         // One of its operations is in flight: its connection breaks off, as if it had been killed,
         // so all others drain before the loss is reported to them.
         (_, Err(_)) => {}
     }
-    news.leave();
+    membership.leave();
     drop(rank);
     ended
 }
@@ -119,7 +120,7 @@ impl RankOfJob {
     fn become_of(
         launch: &Launch,
         session: &Session,
-        news: &News,
+        membership: &Membership,
         met: &bootstrap::Rendezvous,
     ) -> Result<Self, LaunchError> {
         let welcome = session.welcome();
@@ -148,17 +149,18 @@ impl RankOfJob {
         let part = if leads {
             Part::lead(&plan, number, secret)
         } else {
-            Part::join_while(&plan, number, secret, &|| news.can_begin())
+            Part::join_while(&plan, number, secret, &|| membership.can_begin())
         }?;
         let several = nodes.iter().any(|node| *node != own);
-        let rank = if several { Self::among(launch, session, news, part)? } else { Self::alone(news, part) };
+        let rank =
+            if several { Self::among(launch, session, membership, part)? } else { Self::alone(membership, part) };
         // No program starts before all ranks can be reached.
         session.exchange(&[], STEP).map_err(|error| failed(&error))?;
         Ok(rank)
     }
 
-    fn alone(news: &News, part: Part) -> Self {
-        news.take_seat(Seat::Alone(part.clone()));
+    fn alone(membership: &Membership, part: Part) -> Self {
+        membership.set_recipient(Recipient::SingleNode(part.clone()));
         RankOfJob {
             fabric: part.fabric(),
             part,
@@ -168,10 +170,10 @@ impl RankOfJob {
     }
 
     #[cfg(feature = "ofi")]
-    fn among(launch: &Launch, session: &Session, news: &News, part: Part) -> Result<Self, LaunchError> {
+    fn among(launch: &Launch, session: &Session, membership: &Membership, part: Part) -> Result<Self, LaunchError> {
         let domain = super::network::domain(launch)?;
         let nodes = session.welcome().nodes.clone();
-        let voice = news::Voice(session.speaker().clone());
+        let voice = membership::Voice(session.speaker().clone());
         let atomics = match launch.atomics {
             AtomicsBy::Cpu => fabric_ofi::cluster::AtomicsBy::Cpu,
             AtomicsBy::Nic => fabric_ofi::cluster::AtomicsBy::Nic,
@@ -180,14 +182,14 @@ impl RankOfJob {
         let (member, contact) = joined.map_err(|error| failed(&error))?;
         let contacts = session.exchange(&contact, STEP).map_err(|error| failed(&error))?;
         let contacts: Vec<_> = contacts.into_iter().map(Some).collect();
-        member.meet(&contacts).map_err(|error| failed(&error))?;
+        member.connect(&contacts).map_err(|error| failed(&error))?;
         let member = std::sync::Arc::new(member);
-        news.take_seat(Seat::Among(member.clone()));
+        membership.set_recipient(Recipient::Cluster(member.clone()));
         Ok(RankOfJob { part, fabric: member.fabric(), member: Some(member) })
     }
 
     #[cfg(not(feature = "ofi"))]
-    fn among(_: &Launch, session: &Session, _: &News, _: Part) -> Result<Self, LaunchError> {
+    fn among(_: &Launch, session: &Session, _: &Membership, _: Part) -> Result<Self, LaunchError> {
         let hosts = session.welcome().hosts.join(", ");
         Err(failed(&format_args!(
             "the job's ranks are on several nodes ({hosts}), which needs the feature `ofi` of the crate `onesided`"
@@ -200,8 +202,8 @@ impl RankOfJob {
         match &self.member {
             None => (observing::run_over(&self.part, self.fabric.clone(), program), true),
             Some(member) => {
-                let program = member.settling(program, SETTLE);
-                (observing::run_over(&self.part, self.fabric.clone(), &program), self.settle())
+                let program = member.with_shutdown(program, QUIESCE);
+                (observing::run_over(&self.part, self.fabric.clone(), &program), self.quiesce())
             }
         }
     }
@@ -218,27 +220,27 @@ impl RankOfJob {
         observing::leave_out(&self.fabric);
         let ended = self.part.run_with(self.fabric.clone(), |fabric| {
             let ended = rank(fabric);
-            self.settle();
+            self.quiesce();
             ended
         });
-        (ended.map_err(LaunchError::from), self.settle())
+        (ended.map_err(LaunchError::from), self.quiesce())
     }
 
     /// Waits until all operations that the rank posted have completed; prints an error if they do
     /// not.
-    fn settle(&self) -> bool {
+    fn quiesce(&self) -> bool {
         #[cfg(feature = "ofi")]
         if let Some(member) = &self.member
-            && !member.settle(SETTLE)
+            && !member.quiesce(QUIESCE)
         {
-            say("error: what this rank has posted did not come to its end");
+            emit("error: what this rank has posted did not come to its end");
             return false;
         }
         true
     }
 
     /// Prints the numbers of operations over the network, if they were requested.
-    fn tell_counters(&self, launch: &Launch) {
+    fn report_counters(&self, launch: &Launch) {
         #[cfg(feature = "ofi")]
         if let Some(member) = self.member.as_ref().filter(|_| observing::wants_counters(launch)) {
             let all = member.counters();
@@ -247,7 +249,7 @@ impl RankOfJob {
                 AtomicsBy::Cpu => String::new(),
                 AtomicsBy::Nic => format!(" {} atomics,", all.atomics),
             };
-            say(format_args!(
+            emit(format_args!(
                 "over libfabric: {writes} fi_write, {reads} fi_read,{atomics} {messages} messages, {served} requests served"
             ));
         }

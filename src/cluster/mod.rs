@@ -2,26 +2,27 @@
 //! becomes a rank of it, and ends with it.
 //!
 //! [`launcher`] starts the ranks; [`member`] is a rank; [`identity`] identifies its program and
-//! machine; [`news`] receives the membership events; `network` selects the network, and `nearest`
-//! the nearest interface of a host; [`guest`] refuses processes that can't become ranks.
+//! machine; [`membership`] receives the membership events; `network` selects the network, and
+//! `nearest` the nearest interface of a host; [`attached`] refuses processes that can't become
+//! ranks.
 
-mod guest;
+mod attached;
+mod deadlock;
 mod identity;
 mod launcher;
 mod member;
+mod membership;
 #[cfg(any(feature = "ofi", test))]
 mod nearest;
 #[cfg(feature = "ofi")]
 mod network;
-mod news;
-mod standstill;
 
-use crate::{Launch, Provider, report::LaunchError, settings::setting};
+use crate::{Backend, Launch, report::LaunchError, settings::setting};
 use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rendezvous_over};
 use rdma_fabric::FabricError;
 use std::{env, time::Duration};
 
-pub(crate) use guest::is_alone;
+pub(crate) use attached::is_alone;
 #[cfg(fuzzing)]
 pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
@@ -40,7 +41,7 @@ const STEP: Duration = Duration::from_secs(30);
 /// # Errors
 /// [`FabricError::Setting`].
 pub(crate) fn found(launch: &Launch) -> Result<Option<Found>, FabricError> {
-    if !matches!(launch.provider, Provider::Shm | Provider::Cluster) {
+    if !matches!(launch.backend, Backend::Shm | Backend::Cluster) {
         return Ok(None);
     }
     let problem = |error: bootstrap::DetectError| setting("launcher", error.to_string());

@@ -1,8 +1,8 @@
 //! Guarantees that involve several crates of the workspace, on every provider.
 
-mod beds;
-mod causes;
 mod conformance;
+mod error_chains;
+mod harness;
 mod locks;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod page;

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::run;
-use onesided::{Deps, Fabric, FabricError, Group, ProgramResult, Provider, Rank, block_on, sim::shm::Launcher};
+use onesided::{Backend, Deps, Fabric, FabricError, Group, ProgramResult, Rank, block_on, sim::shm::Launcher};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process, waitpid};
 use std::{process::ExitCode, thread, time::Duration};
 
@@ -28,7 +28,7 @@ pub(super) fn launch() -> ExitCode {
 
 /// Plays a guest.
 pub(super) fn guest() -> ExitCode {
-    let fabric = Box::leak(Box::new(Provider::Shm.attach().expect("a rank")));
+    let fabric = Box::leak(Box::new(Backend::Shm.attach().expect("a rank")));
     block_on(play(fabric)).expect("a good end");
     ExitCode::SUCCESS
 }

@@ -11,14 +11,14 @@ use crate::{
     streams,
 };
 use blacs::{Blacs, Grid, Options, Precision, Shape, Threads};
-use onesided::Provider;
+use onesided::Backend;
 use rdma_fabric::{
     Fabric, FabricError, LocalSpan, Rank, join,
     provider::{Turn, TurnCell},
 };
 use std::{env, sync::LazyLock};
 
-/// The environment variable that names the provider of a process without a launcher.
+/// The environment variable that names the backend of a process without a launcher.
 const FABRIC_VARIABLE: &str = "ONESIDED_FABRIC";
 
 /// The library's state in this process.
@@ -63,7 +63,7 @@ impl Library {
         match &mut self.fabric {
             Some(fabric) => Ok(fabric),
             none => {
-                let fabric = none.insert(provider()?.attach()?);
+                let fabric = none.insert(backend()?.attach()?);
                 if fabric.ranks() > 1 {
                     streams::keep_lines();
                 }
@@ -145,12 +145,12 @@ impl Library {
 /// Smaller matrices, in bytes, are copied, which takes less time than a lookup of their memory.
 const ZERO_COPY: usize = 1 << 10;
 
-/// Returns the provider for this process. Ranks started by a launcher use shared memory.
-fn provider() -> Result<Provider, FabricError> {
+/// Returns the backend for this process. Ranks started by a launcher use shared memory.
+fn backend() -> Result<Backend, FabricError> {
     match env::var(FABRIC_VARIABLE) {
         Ok(name) if env::var_os(onesided::sim::shm::JOB_VARIABLE).is_none() => {
             name.parse().map_err(|wrong| FabricError::setting(FABRIC_VARIABLE, format!("`{name}`: {wrong}")))
         }
-        _ => Ok(Provider::Shm),
+        _ => Ok(Backend::Shm),
     }
 }

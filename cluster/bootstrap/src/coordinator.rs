@@ -1,23 +1,23 @@
 //! The coordinator of a job: one thread to which all sessions are connected.
 //!
-//! [`hall`] is the event loop, [`connection`] the state of one connection, and [`job`] the decision
-//! logic, which neither blocks nor reads a clock.
+//! [`event_loop`] is the event loop, [`connection`] the state of one connection, and [`job`] the
+//! decision logic, which neither blocks nor reads a clock.
 
 mod connection;
-mod ends;
-mod hall;
+mod event_loop;
 mod job;
 mod listener;
+mod outcome;
 mod plan;
 
-pub use ends::{Abort, End, Outcome};
 pub(crate) use job::Roster;
 #[cfg(any(test, fuzzing))]
 pub(crate) use job::fuzz::run as fuzz;
+pub use outcome::{Abort, End, Outcome};
 pub use plan::{Plan, StartError, Succession};
 
 use crate::Secret;
-use hall::Hall;
+use event_loop::EventLoop;
 use job::Job;
 use std::{
     io,
@@ -112,9 +112,10 @@ impl Coordinator {
         let seen = Mutex::new(Seen { ends: job.ends(), first_lost: None, outcome: None });
         let shared = Arc::new(Shared { seen, changed: Condvar::new(), wake });
         let (commands, inbox) = channel();
-        let hall = Hall::open(listener, secret, job, Arc::clone(&shared), inbox).map_err(|cause| ("epoll", cause))?;
+        let event_loop =
+            EventLoop::open(listener, secret, job, Arc::clone(&shared), inbox).map_err(|cause| ("epoll", cause))?;
         let builder = Builder::new().name("coordinator".into()).stack_size(256 << 10);
-        let thread = builder.spawn(move || hall.run()).map_err(|cause| ("thread", cause))?;
+        let thread = builder.spawn(move || event_loop.run()).map_err(|cause| ("thread", cause))?;
         Ok(Self { address, shared, commands, thread: Some(thread) })
     }
 

@@ -1,17 +1,17 @@
 //! A process's session: its connection to the coordinator of its job.
 //!
-//! [`join`] connects by a [`dial`], [`line`] is the established connection, and [`heard`] is the
+//! [`join`] connects by a [`dial`], [`line`] is the established connection, and [`received`] is the
 //! state derived from its messages. [`thread`] contains the two threads of a session: one receives
 //! the coordinator's messages and sends heartbeats, the other one calls the program. If the
-//! coordinator is lost, the process votes with its [`memory`] for a [`standby`], which a [`seeker`]
+//! coordinator is lost, the process votes with its [`memory`] for a [`standby`], which a [`search`]
 //! chooses.
 
 mod dial;
-mod heard;
 mod join;
 mod line;
 pub(crate) mod memory;
-pub(crate) mod seeker;
+mod received;
+pub(crate) mod search;
 mod speaker;
 mod standby;
 mod thread;
@@ -53,8 +53,8 @@ pub enum Event {
     Resume {
         /// The epoch.
         epoch: u64,
-        /// The card that each rank passed to [`Speaker::reopened`]; `None` for lost ranks.
-        cards: Vec<Option<Vec<u8>>>,
+        /// The contact that each rank passed to [`Speaker::reopened`]; `None` for lost ranks.
+        contacts: Vec<Option<Vec<u8>>>,
         /// The lost ranks, with the reasons.
         lost: Vec<(u32, String)>,
     },
@@ -81,7 +81,7 @@ pub enum Event {
         text: String,
     },
     /// All running ranks have reported that they [wait](Speaker::waits). This process has to answer
-    /// by [`Speaker::still`].
+    /// by [`Speaker::still_waiting`].
     Confirm {
         /// The number of the question.
         wave: u64,
@@ -191,8 +191,8 @@ impl Session {
     }
 
     /// Answers [`Event::Reopen`]: see [`Speaker::reopened`].
-    pub fn reopened(&self, epoch: u64, card: Vec<u8>) -> Result<(), Error> {
-        self.speaker.reopened(epoch, card)
+    pub fn reopened(&self, epoch: u64, contact: Vec<u8>) -> Result<(), Error> {
+        self.speaker.reopened(epoch, contact)
     }
 
     /// Leaves the job: see [`Speaker::left`].

@@ -15,7 +15,7 @@ pub(crate) use vote::Vote;
 
 use std::sync::Arc;
 
-/// The maximum size of an exchange's item, and of a card, in bytes.
+/// The maximum size of an exchange's item, and of a contact, in bytes.
 pub const ITEM_LIMIT: usize = 64 << 10;
 
 /// The maximum size of a text in bytes; longer texts are truncated.

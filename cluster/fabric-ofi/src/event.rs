@@ -7,7 +7,7 @@ use crate::{Peer, error::Reply};
 #[non_exhaustive]
 pub enum Event<'a> {
     /// An operation of this endpoint has completed.
-    Over {
+    Complete {
         /// The tag with which the caller posted it.
         tag: u64,
         /// Its result, or why it failed.

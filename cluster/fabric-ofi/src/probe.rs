@@ -238,7 +238,7 @@ fn no_delivery(endpoint: &mut Endpoint) -> Option<Reason> {
         while over.is_none() {
             posted = posted || endpoint.put(peer, PutFrom::Bytes(&[1; 8]), region.key(), 0, None, 0)?;
             endpoint.progress(&mut |event| match event {
-                Event::Over { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
+                Event::Complete { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
                 Event::Fault(reply) => over = Some(Some(reply.to_string())),
                 _ => {}
             })?;

@@ -152,14 +152,14 @@ impl Acp {
         let reset: Boxed<'_, Result<()>> = Box::pin(async move {
             self.complete_all().await?;
             let mut world = self.take_world("a reset")?;
-            let done = self.begin_anew(&mut world, rank).await;
+            let done = self.restart(&mut world, rank).await;
             self.give_world(world);
             done
         });
         reset
     }
 
-    async fn begin_anew(&self, world: &mut Group, rank: Rank) -> Result<()> {
+    async fn restart(&self, world: &mut Group, rank: Rank) -> Result<()> {
         let fabric = self.fabric();
         let numbers = self.while_serving(world.allgather(rank.number())).await.map_err(|error| self.named(error))?;
         let mut places = vec![None; numbers.len()];
@@ -240,7 +240,7 @@ impl Acp {
 
     /// Returns the number of colours: the network engines of a node, at least 1 and at most 4.
     pub fn colours(&self) -> usize {
-        usize::from(self.fabric().queue_limits().engines).clamp(1, MAX_COLOURS)
+        usize::from(self.fabric().queues().limits().engines).clamp(1, MAX_COLOURS)
     }
 
     /// Returns the underlying fabric.

@@ -7,8 +7,8 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Acp {
@@ -22,7 +22,7 @@ impl Acp {
     /// complete or have failed.
     #[inline(always)]
     pub fn complete(&self, until: impl Into<Order>) -> impl Future<Output = Result<()>> {
-        soon(Completion { acp: self, until: until.into() })
+        fast_path(Completion { acp: self, until: until.into() })
     }
 
     /// Waits until every operation issued so far is complete.
@@ -128,7 +128,7 @@ impl Acp {
                 });
             }
             // The tasks that wait for a channel receive its errors.
-            let _ = self.channels(|channels| channels.go_on(poll.is_pending().then_some(cx)));
+            let _ = self.channels(|channels| channels.advance(poll.is_pending().then_some(cx)));
             poll
         })
         .await
@@ -141,12 +141,12 @@ struct Completion<'a> {
     until: Order,
 }
 
-impl<'a> Call<'a> for Completion<'a> {
+impl<'a> FastPath<'a> for Completion<'a> {
     type Out = ();
     type Error = AcpError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<()> {
+    fn fast(&mut self) -> Option<()> {
         if let Order::After(handle) = self.until
             && self.acp.is_settled(handle)
         {
@@ -159,7 +159,7 @@ impl<'a> Call<'a> for Completion<'a> {
         Some(())
     }
 
-    fn later(self) -> Boxed<'a, Result<()>> {
+    fn slow(self) -> Boxed<'a, Result<()>> {
         Box::pin(self.acp.completed_later(self.until))
     }
 }

@@ -9,8 +9,8 @@ use crate::{
 use core::future::Future;
 use rdma_fabric::{
     Amo, AtomicWord,
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Acp {
@@ -31,7 +31,7 @@ impl Acp {
         bytes: usize,
         order: impl Into<Order>,
     ) -> impl Future<Output = Result<Handle>> {
-        soon(Copy { acp: self, to, from, bytes, order: order.into() })
+        fast_path(Copy { acp: self, to, from, bytes, order: order.into() })
     }
 
     /// Changes the word at `word`, of any rank, and stores its previous value at `to`, which must
@@ -50,7 +50,7 @@ impl Acp {
         amo: Amo<W>,
         order: impl Into<Order>,
     ) -> impl Future<Output = Result<Handle>> {
-        soon(Atomic { acp: self, to, word, amo, order: order.into() })
+        fast_path(Atomic { acp: self, to, word, amo, order: order.into() })
     }
 
     async fn copy_later(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
@@ -112,25 +112,25 @@ struct Copy<'a> {
     order: Order,
 }
 
-impl<'a> Call<'a> for Copy<'a> {
+impl<'a> FastPath<'a> for Copy<'a> {
     type Out = Handle;
     type Error = AcpError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<Handle> {
+    fn fast(&mut self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let State { memory, engine, queue: None, .. } = &mut *state else { return None };
-        let (to, from) = (memory.near(self.to)?, memory.near(self.from)?);
+        let (to, from) = (memory.mapped(self.to)?, memory.mapped(self.from)?);
         if !engine.may_start(self.acp.fabric(), self.order) {
             return None;
         }
-        self.acp.fabric().copy_at(to, from, self.bytes)?;
+        self.acp.fabric().direct().copy_at(to, from, self.bytes)?;
         let handle = engine.count_over(true);
         state.serve_now();
         Some(handle)
     }
 
-    fn later(self) -> Boxed<'a, Result<Handle>> {
+    fn slow(self) -> Boxed<'a, Result<Handle>> {
         let Copy { acp, to, from, bytes, order } = self;
         Box::pin(acp.retried([to, from], move || acp.copy_later(to, from, bytes, order)))
     }
@@ -144,24 +144,24 @@ struct Atomic<'a, W> {
     order: Order,
 }
 
-impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
+impl<'a, W: AtomicWord> FastPath<'a> for Atomic<'a, W> {
     type Out = Handle;
     type Error = AcpError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<Handle> {
+    fn fast(&mut self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
         let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };
-        let ((own, at), (span, offset)) = (memory.near(self.to)?, memory.near(self.word)?);
+        let ((own, at), (span, offset)) = (memory.mapped(self.to)?, memory.mapped(self.word)?);
         // Memory of this rank stays registered unless another thread of this rank unregisters it
         // concurrently.
-        let is_own = self.to.rank() == *me && fabric.admits_word_at::<u8, W>(own, at);
+        let is_own = self.to.rank() == *me && fabric.direct().admits_word_at::<u8, W>(own, at);
         if !is_own || !engine.may_start(fabric, self.order) {
             return None;
         }
-        let before = fabric.atomic_at(span, offset, self.amo)?;
-        let put = fabric.put_word_at(own, at, before);
+        let before = fabric.direct().atomic_at(span, offset, self.amo)?;
+        let put = fabric.direct().put_word_at(own, at, before);
         let handle = engine.count_over(false);
         if put.is_none() {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });
@@ -173,7 +173,7 @@ impl<'a, W: AtomicWord> Call<'a> for Atomic<'a, W> {
         Some(handle)
     }
 
-    fn later(self) -> Boxed<'a, Result<Handle>> {
+    fn slow(self) -> Boxed<'a, Result<Handle>> {
         let Atomic { acp, to, word, amo, order } = self;
         Box::pin(acp.retried([to, word], move || acp.atomic_later(to, word, amo, order)))
     }

@@ -4,8 +4,8 @@ use crate::{Acp, AcpError, GlobalAddress, Result, directory::is_stale};
 use core::{future::Future, marker::PhantomData};
 use rdma_fabric::{
     Amo, AtomicWord, Pod,
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 /// Access by value, awaited in place. It is outside the order of [`Acp::copy`] and [`Acp::atomic`]:
@@ -37,7 +37,7 @@ impl Acp {
         if self.put_now(to, from).is_none() {
             return Box::pin(self.write_later(to, from)).await;
         }
-        self.fabric().barrier();
+        self.fabric().direct().barrier();
         Ok(())
     }
 
@@ -47,7 +47,7 @@ impl Acp {
     /// As [`Acp::fetch`].
     #[inline(always)]
     pub fn load<W: AtomicWord>(&self, from: GlobalAddress) -> impl Future<Output = Result<W>> {
-        soon(Load { acp: self, from, value: PhantomData })
+        fast_path(Load { acp: self, from, value: PhantomData })
     }
 
     /// Writes the word at an address of any rank atomically.
@@ -69,23 +69,23 @@ impl Acp {
     /// As [`Acp::read`], and [`AcpError::Misaligned`].
     #[inline(always)]
     pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        soon(Fetch { acp: self, word, amo })
+        fast_path(Fetch { acp: self, word, amo })
     }
 
     /// Changes a word directly; returns `None`, with no effect, if only [`Acp::fetch`] can.
     #[inline(always)]
     pub(crate) fn fetch_now<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> Option<W> {
         let state = self.enter().ok()?;
-        let (span, offset) = state.memory.near(word)?;
-        self.fabric().atomic_at(span, offset, amo)
+        let (span, offset) = state.memory.mapped(word)?;
+        self.fabric().direct().atomic_at(span, offset, amo)
     }
 
     /// Returns whether operations on the word are executed directly.
     #[inline]
     pub(crate) fn is_mapped(&self, word: GlobalAddress) -> bool {
         let Ok(state) = self.enter() else { return false };
-        let near = state.memory.near(word);
-        near.is_some_and(|(span, offset)| self.fabric().admits_word_at::<_, u64>(span, offset))
+        let near = state.memory.mapped(word);
+        near.is_some_and(|(span, offset)| self.fabric().direct().admits_word_at::<_, u64>(span, offset))
     }
 
     /// Writes elements, which are visible once the rank has been flushed.
@@ -98,16 +98,16 @@ impl Acp {
     #[inline(always)]
     fn read_now(&self, from: GlobalAddress, into: &mut [u8]) -> Option<()> {
         let state = self.enter().ok()?;
-        let (span, offset) = state.memory.near(from)?;
-        self.fabric().get_slice_at(span, offset, into)
+        let (span, offset) = state.memory.mapped(from)?;
+        self.fabric().direct().get_slice_at(span, offset, into)
     }
 
     /// Puts directly; returns `None`, with no effect, if only [`Acp::put`] can.
     #[inline(always)]
     fn put_now(&self, to: GlobalAddress, from: &[u8]) -> Option<()> {
         let state = self.enter().ok()?;
-        let (span, offset) = state.memory.near(to)?;
-        self.fabric().put_slice_at(span, offset, from)
+        let (span, offset) = state.memory.mapped(to)?;
+        self.fabric().direct().put_slice_at(span, offset, from)
     }
 
     /// As [`Acp::retried`], which cannot lend the buffer to two successive attempts.
@@ -147,20 +147,20 @@ struct Load<'a, W> {
     value: PhantomData<W>,
 }
 
-impl<'a, W: AtomicWord> Call<'a> for Load<'a, W> {
+impl<'a, W: AtomicWord> FastPath<'a> for Load<'a, W> {
     type Out = W;
     type Error = AcpError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<W> {
+    fn fast(&mut self) -> Option<W> {
         let mut state = self.acp.enter().ok()?;
-        let (span, offset) = state.memory.near(self.from)?;
-        let value = self.acp.fabric().get_word_at(span, offset)?;
+        let (span, offset) = state.memory.mapped(self.from)?;
+        let value = self.acp.fabric().direct().get_word_at(span, offset)?;
         state.serve_now();
         Some(value)
     }
 
-    fn later(self) -> Boxed<'a, Result<W>> {
+    fn slow(self) -> Boxed<'a, Result<W>> {
         let Load { acp, from, .. } = self;
         let load = acp.retried([from], move || async move {
             let word = acp.word::<W>(from).await?;
@@ -176,16 +176,16 @@ struct Fetch<'a, W> {
     amo: Amo<W>,
 }
 
-impl<'a, W: AtomicWord> Call<'a> for Fetch<'a, W> {
+impl<'a, W: AtomicWord> FastPath<'a> for Fetch<'a, W> {
     type Out = W;
     type Error = AcpError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<W> {
+    fn fast(&mut self) -> Option<W> {
         self.acp.fetch_now(self.word, self.amo)
     }
 
-    fn later(self) -> Boxed<'a, Result<W>> {
+    fn slow(self) -> Boxed<'a, Result<W>> {
         let Fetch { acp, word, amo } = self;
         Box::pin(acp.retried([word], move || async move {
             if acp.delegates_atomics() {

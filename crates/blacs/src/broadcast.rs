@@ -4,7 +4,7 @@ use crate::{
     BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology,
     packing::View,
     scope::{Members, Space},
-    topology::{Neighbours, Seat},
+    topology::{Neighbours, Position},
 };
 use core::future::Future;
 
@@ -54,8 +54,8 @@ impl Grid {
             shape.fits(precision.bytes())?;
             let members = self.members(scope);
             let Members { count, me, .. } = members;
-            let seat = Seat { members: count, me, root: me };
-            for child in seat.broadcast(topology, &self.parameters()).children {
+            let position = Position { members: count, me, root: me };
+            for child in position.broadcast(topology, &self.parameters()).children {
                 let view = View::Shared(memory);
                 self.put(members.member(child), Space::Of(scope), view, shape, precision.bytes()).await?;
             }
@@ -81,8 +81,8 @@ impl Grid {
             shape.fits(size)?;
             let (members, root) = (self.members(scope), self.index_in(scope, from)?);
             let Members { count, me, .. } = members;
-            let seat = Seat { members: count, me, root };
-            let Neighbours { parent, children } = seat.broadcast(topology, &self.parameters());
+            let position = Position { members: count, me, root };
+            let Neighbours { parent, children } = position.broadcast(topology, &self.parameters());
             let Some(parent) = parent else {
                 return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
             };

@@ -3,9 +3,9 @@
 use crate::{
     BlacsError, Element, Grid, MatrixMut, MemoryMut, Precision, Result, Scope, Shape, Topology,
     packing::{Incoming, Outgoing, View},
+    reduce::{DISTANCE, Fold},
     scope::{Members, Space},
-    ties::{DISTANCE, Fold},
-    topology::{Neighbours, Seat},
+    topology::{Neighbours, Position},
 };
 use rdma_fabric::join::join;
 
@@ -207,8 +207,8 @@ impl Grid {
         if to.is_none() && is_exchange {
             return self.exchange(members, fold, message).await;
         }
-        let seat = Seat { members: count, me, root: to.unwrap_or(0) };
-        let Neighbours { parent, children } = seat.combine(topology, &parameters);
+        let position = Position { members: count, me, root: to.unwrap_or(0) };
+        let Neighbours { parent, children } = position.combine(topology, &parameters);
         let mut step = Step { grid: self, members, outcome: Ok(()) };
         let mut theirs = vec![0; message.len()];
         for child in children {
@@ -220,7 +220,7 @@ impl Grid {
             step.put(parent, message).await?;
         }
         if to.is_none() {
-            let Neighbours { parent, children } = seat.back(topology, &parameters);
+            let Neighbours { parent, children } = position.back(topology, &parameters);
             if let Some(parent) = parent {
                 step.take(parent, message).await?;
             }

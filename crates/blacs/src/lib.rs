@@ -70,9 +70,9 @@ mod memory;
 mod packing;
 mod parameters;
 mod point;
+mod reduce;
 mod scope;
 mod shape;
-mod ties;
 mod topology;
 
 pub use blacs::{Blacs, Options};

@@ -7,10 +7,10 @@ use crate::{
     shape::MOST,
 };
 use core::future::Future;
-use fmpl::{AtOnce, FmplError, Received, ReceivingInto, Sink, Source};
+use fmpl::{FmplError, Received, ReceivingInto, RecvAttempt, Sink, Source};
 use rdma_fabric::{
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Grid {
@@ -44,7 +44,7 @@ impl Grid {
         memory: &'a dyn Memory,
         to: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        soon(SendCall { grid: self, memory, shape: *shape, size: precision.bytes(), to, index: None })
+        fast_path(SendCall { grid: self, memory, shape: *shape, size: precision.bytes(), to, index: None })
     }
 
     /// Receives a matrix into any memory, as [`Grid::recv`] does.
@@ -58,7 +58,7 @@ impl Grid {
         memory: &'a mut (dyn MemoryMut + 'a),
         from: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        soon(RecvCall { grid: self, memory, shape: *shape, size: precision.bytes(), from, begun: Begun::Not })
+        fast_path(RecvCall { grid: self, memory, shape: *shape, size: precision.bytes(), from, begun: Begun::Not })
     }
 
     /// Sends a matrix to a member.
@@ -162,12 +162,12 @@ struct SendCall<'a> {
     index: Option<usize>,
 }
 
-impl<'a> Call<'a> for SendCall<'a> {
+impl<'a> FastPath<'a> for SendCall<'a> {
     type Out = ();
     type Error = BlacsError;
 
     #[inline]
-    fn now(&mut self) -> Option<()> {
+    fn fast(&mut self) -> Option<()> {
         if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;
         }
@@ -182,7 +182,7 @@ impl<'a> Call<'a> for SendCall<'a> {
         sent.then_some(())
     }
 
-    fn later(self) -> Boxed<'a, Result<()>> {
+    fn slow(self) -> Boxed<'a, Result<()>> {
         let SendCall { grid, memory, shape, size, to, index } = self;
         Box::pin(async move {
             shape.fits(size)?;
@@ -213,12 +213,12 @@ enum Begun<'a> {
     Received(usize),
 }
 
-impl<'a> Call<'a> for RecvCall<'a> {
+impl<'a> FastPath<'a> for RecvCall<'a> {
     type Out = ();
     type Error = BlacsError;
 
     #[inline]
-    fn now(&mut self) -> Option<()> {
+    fn fast(&mut self) -> Option<()> {
         let grid = self.grid;
         if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;
@@ -227,20 +227,20 @@ impl<'a> Call<'a> for RecvCall<'a> {
         let index = grid.counters.next_from(from, Space::Pair);
         let expected = self.shape.bytes(self.size);
         let at_once = match self.memory.span() {
-            _ if expected == 0 => grid.communicator().recv_at_once(&mut &mut [0u8; 0][..], from, index),
-            Some(span) => grid.communicator().recv_at_once(&mut span.slice(0..expected).ok()?, from, index),
-            None => grid.communicator().recv_at_once(&mut self.memory.bytes_mut(0..expected), from, index),
+            _ if expected == 0 => grid.communicator().try_recv_into(&mut &mut [0u8; 0][..], from, index),
+            Some(span) => grid.communicator().try_recv_into(&mut span.slice(0..expected).ok()?, from, index),
+            None => grid.communicator().try_recv_into(&mut self.memory.bytes_mut(0..expected), from, index),
         };
         self.begun = match at_once {
-            AtOnce::Received(received) if received.bytes == expected => return Some(()),
-            AtOnce::Received(received) => Begun::Received(received.bytes),
-            AtOnce::Begun(receiving) => Begun::Posted(receiving),
-            AtOnce::NotBegun => Begun::Counted(index),
+            RecvAttempt::Received(received) if received.bytes == expected => return Some(()),
+            RecvAttempt::Received(received) => Begun::Received(received.bytes),
+            RecvAttempt::Begun(receiving) => Begun::Posted(receiving),
+            RecvAttempt::NotBegun => Begun::Counted(index),
         };
         None
     }
 
-    fn later(self) -> Boxed<'a, Result<()>> {
+    fn slow(self) -> Boxed<'a, Result<()>> {
         let RecvCall { grid, memory, shape, size, from, begun } = self;
         Box::pin(async move {
             shape.fits(size)?;

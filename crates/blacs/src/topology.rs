@@ -67,7 +67,7 @@ pub(crate) struct Neighbours {
 
 /// A member of a scope, and the root of an operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Position {
     pub(crate) members: usize,
     pub(crate) me: usize,
     pub(crate) root: usize,
@@ -108,7 +108,7 @@ impl Form {
     }
 }
 
-impl Seat {
+impl Position {
     /// Returns the member's neighbours in a broadcast. It receives from its parent.
     pub(crate) fn broadcast(self, topology: Topology, parameters: &Parameters) -> Neighbours {
         let Parameters { broadcast_rings, broadcast_branches, .. } = *parameters;
@@ -142,13 +142,13 @@ impl Seat {
 
     /// Returns the member's distance after the root (`increasing`) or before it.
     fn distance(&self, increasing: bool) -> usize {
-        let Seat { members, me, root } = *self;
+        let Position { members, me, root } = *self;
         if increasing { (members + me - root) % members } else { (members + root - me) % members }
     }
 
     /// Returns the member at `distance` after the root (`increasing`) or before it.
     fn at(&self, increasing: bool, distance: usize) -> usize {
-        let Seat { members, root, .. } = *self;
+        let Position { members, root, .. } = *self;
         if increasing { (root + distance) % members } else { (members + root - distance) % members }
     }
 
@@ -203,7 +203,7 @@ impl Seat {
     }
 
     fn cube(&self) -> Neighbours {
-        let Seat { members, me, root } = *self;
+        let Position { members, me, root } = *self;
         let place = me ^ root;
         let bits = (0..usize::BITS).map(|bit| 1 << bit).take_while(|bit| *bit < members);
         let children = bits.filter(|bit| *bit > place).map(|bit| me ^ bit).collect();

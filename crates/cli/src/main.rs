@@ -11,7 +11,7 @@ mod reproduce;
 mod start;
 
 use arguments::{Arguments, Command};
-use observe::say;
+use observe::emit;
 use std::{error::Error, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -30,14 +30,14 @@ fn main() -> ExitCode {
 
 /// Writes the error and its causes to standard error.
 fn report(error: &dyn Error) {
-    say(format_args!("error: {error}"));
+    emit(format_args!("error: {error}"));
     let mut said = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let text = next.to_string();
         // Many errors already print their cause.
         if !said.contains(&text) {
-            say(format_args!("  because: {text}"));
+            emit(format_args!("  because: {text}"));
             said = text;
         }
         cause = next.source();

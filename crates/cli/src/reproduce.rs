@@ -1,7 +1,7 @@
 //! `onesided reproduce`.
 
 use crate::{arguments::Reproduce, plans::Plans};
-use observe::{Output, print, say};
+use observe::{Output, emit, print};
 use repro::{
     JobRecord, acp_paper, figures, fmpl_paper, lock_paper,
     outcome::Row,
@@ -60,7 +60,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         let results = Results { lock, acp, prdma, fmpl: fmpl.as_ref(), xmp: xmp.as_ref() };
         let (page, path) = (report::render(results, &rows, &made)?, out.path().to_owned());
         out.write(|mut file| file.write_all(page.as_bytes()))?;
-        say(format_args!("report: {}", path.display()));
+        emit(format_args!("report: {}", path.display()));
     }
     let misses = rows.iter().filter(|row| row.verdict().fails()).map(miss).collect::<Vec<_>>();
     if options.all {
@@ -95,7 +95,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
 
     if options.check && !misses.is_empty() {
         for miss in misses {
-            say(format_args!("check: {miss}"));
+            emit(format_args!("check: {miss}"));
         }
         return Ok(ExitCode::from(1));
     }
@@ -133,7 +133,7 @@ fn trace(out: Output, options: &Reproduce, timeline: Option<&Timeline>) -> Resul
     let path = out.path().to_owned();
     out.write(|file| timeline.write_labelled(file, prdma_paper::label))?;
     let (kept, dropped, job) = (timeline.len(), timeline.dropped(), options.trace_job);
-    say(format_args!("trace: {}, {kept} entries of job {job}, {dropped} later ones left out", path.display()));
+    emit(format_args!("trace: {}, {kept} entries of job {job}, {dropped} later ones left out", path.display()));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `onesided run`.
 
 use crate::arguments::Run;
-use observe::{WantedReport, say};
+use observe::{WantedReport, emit};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::{
     JobError,
@@ -28,13 +28,13 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     })?;
     let code = match ended {
         Err(aborted @ JobError::Aborted { .. }) => {
-            say(format_args!("error: {aborted}"));
+            emit(format_args!("error: {aborted}"));
             aborted.exit_code().into()
         }
         ended => ended?,
     };
     if let Err(error) = told {
-        say(format_args!("error: {error}"));
+        emit(format_args!("error: {error}"));
         // The job's own failure is more informative.
         return Ok(ExitCode::from(u8::try_from(code.max(1)).unwrap_or(1)));
     }

@@ -35,7 +35,7 @@ pub(crate) struct Local {
     /// Whether the rank waits for one operation and nothing else; `None` until this was computed.
     sole: Option<bool>,
     /// For a first state, the notifications before the first answer.
-    told: Rc<[Act]>,
+    reported: Rc<[Act]>,
     /// A hash of all notifications and questions on the path to this state.
     trail: u128,
     /// Other histories that led here when a step ended.
@@ -57,8 +57,8 @@ impl Local {
         }
     }
 
-    pub(crate) fn told(&self) -> &Rc<[Act]> {
-        &self.told
+    pub(crate) fn reported(&self) -> &Rc<[Act]> {
+        &self.reported
     }
 }
 
@@ -67,7 +67,7 @@ impl Local {
 pub(crate) struct Edge {
     answer: Answer,
     /// The notifications that the program emits before its next question.
-    pub(crate) told: Rc<[Act]>,
+    pub(crate) reported: Rc<[Act]>,
     /// The next state; `None` if the rank waits as before.
     pub(crate) to: Option<LocalId>,
     /// Whether the answer let the program continue.
@@ -118,9 +118,9 @@ impl<'a> Automaton<'a> {
         }
         let id = self.locals.len() as LocalId;
         let outcome = self.run(rank, Vec::new());
-        let told = outcome.told.clone().into();
+        let reported = outcome.reported.clone().into();
         self.push(rank, (id, Answer::Done), 0, outcome);
-        self.locals[id as usize].told = told;
+        self.locals[id as usize].reported = reported;
         id
     }
 
@@ -133,16 +133,16 @@ impl<'a> Automaton<'a> {
     /// Returns whether a rank in state `id` has reached `holding` since its last act that is
     /// `noticed`.
     pub(crate) fn has_just_reached(&self, id: LocalId, holding: Holding, noticed: impl Fn(&Act) -> bool) -> bool {
-        let reached = |told: &[Act]| told.contains(&Act::Reach(holding));
+        let reached = |reported: &[Act]| reported.contains(&Act::Reach(holding));
         let (mut known, mut todo) = (SmallSet::from_iter([id]), vec![id]);
         while let Some(id) = todo.pop() {
             let local = &self.locals[id as usize];
-            if reached(&local.told) {
+            if reached(&local.reported) {
                 return true;
             }
             for (before, answer) in std::iter::once(&local.before).chain(&local.others) {
                 let from = &self.locals[*before as usize];
-                if from.edges.iter().any(|edge| edge.answer == *answer && reached(&edge.told)) {
+                if from.edges.iter().any(|edge| edge.answer == *answer && reached(&edge.reported)) {
                     return true;
                 }
                 if !noticed(&from.act) && known.insert(*before) {
@@ -172,7 +172,7 @@ impl<'a> Automaton<'a> {
             before,
             age,
             sole: None,
-            told: Rc::from([]),
+            reported: Rc::from([]),
             trail: outcome.trail,
             others: Vec::new(),
         });
@@ -217,7 +217,7 @@ impl<'a> Automaton<'a> {
         // Running a task is not progress by itself.
         let ready = outcome.ready && self.locals[id as usize].act != Act::Choose;
         let splits = self.locals[id as usize].is_alone() && outcome.next == Some(Act::Choose);
-        let told: Rc<[Act]> = Rc::from(&outcome.told[..]);
+        let reported: Rc<[Act]> = Rc::from(&outcome.reported[..]);
         let to = match outcome.next {
             None => None,
             Some(_) => Some(match step_of(rank, &outcome) {
@@ -237,8 +237,8 @@ impl<'a> Automaton<'a> {
             }),
         };
         let edges = &mut self.locals[id as usize].edges;
-        let does = told.iter().any(|act| !matches!(act, Act::Reach(_)));
-        edges.push(Edge { answer: answer.clone(), told, to, ready, splits, does });
+        let does = reported.iter().any(|act| !matches!(act, Act::Reach(_)));
+        edges.push(Edge { answer: answer.clone(), reported, to, ready, splits, does });
         edges.len() - 1
     }
 
@@ -259,10 +259,10 @@ impl<'a> Automaton<'a> {
 
 /// Returns a hash that identifies the state after the end of a step; `None` if no step ended.
 fn step_of(rank: Rank, outcome: &Outcome) -> Option<u128> {
-    let last = outcome.told.iter().rposition(|act| matches!(act, Act::Step(_)))?;
+    let last = outcome.reported.iter().rposition(|act| matches!(act, Act::Step(_)))?;
     let mut mix = Mix::new();
     rank.number().hash(&mut mix);
-    outcome.told[last..].hash(&mut mix);
+    outcome.reported[last..].hash(&mut mix);
     outcome.next.hash(&mut mix);
     outcome.own.hash(&mut mix);
     outcome.tasks.hash(&mut mix);

@@ -8,70 +8,70 @@
 use crate::{
     act::{Act, Answer, HandleId, Op},
     cell::Agent,
-    fabric::{OVER, Seat},
+    fabric::{OVER, RankHandle},
     loss::{Ranks, bit, first},
     operation::{Pieces, bytes_of},
     session::Session,
 };
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
-    provider::{Ended, Goal, Place, Sink, Slot},
+    provider::{Ended, Place, Sink, WaitFor, WaitState},
 };
 use std::{collections::BTreeMap, task::Poll};
 
-impl Seat {
+impl RankHandle {
     /// Reads a word that the program waits for.
     pub(crate) fn watch(&self, from: &Place, into: &mut [u8]) -> Result<()> {
         self.look_after_a_loss()?;
         let part = self.word(Agent::Cpu(self.me()), from);
-        let Some(Answer::Value(bits)) = self.session.ask(Act::Watch(part)) else { return Err(OVER) };
+        let Some(Answer::Value(bits)) = self.session.request(Act::Watch(part)) else { return Err(OVER) };
         bytes_of(part, bits, into);
         Ok(())
     }
 
-    /// Returns whether `goal` is reached. The slot holds the [`Waiter`].
-    pub(crate) fn awaits(&self, slot: &mut Slot, goal: Goal<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Word(_, deps) | Goal::Notice(deps) => {
-                let waiter = self.waiter(slot);
+    /// Returns whether the wait is over. The wait state holds the [`Waiter`].
+    pub(crate) fn awaits(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Word(_, deps) | WaitFor::Notice(deps) => {
+                let waiter = self.waiter(wait_state);
                 self.session.has_to_wait(waiter);
                 self.hopeful(&deps, waiter).map_or_else(|lost| Poll::Ready(Err(lost)), |()| Poll::Pending)
             }
-            Goal::Until(at) => {
-                let waiter = self.waiter(slot);
-                if self.session.ask(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
-                    self.session.went_on();
+            WaitFor::Until(at) => {
+                let waiter = self.waiter(wait_state);
+                if self.session.request(Act::Sleep(at.as_picos())) == Some(Answer::Done) {
+                    self.session.continued();
                     return Poll::Ready(Ok(()));
                 }
                 self.session.has_to_wait(waiter);
                 Poll::Pending
             }
-            Goal::Flush(target) => self.flush(slot, target),
-            Goal::Room(target) => Poll::Ready(target.map_or(Ok(()), |target| self.alive(target))),
-            Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
+            WaitFor::Flush(target) => self.flush(wait_state, target),
+            WaitFor::Room(target) => Poll::Ready(target.map_or(Ok(()), |target| self.alive(target))),
+            WaitFor::Busy(_) | WaitFor::Charge(..) => Poll::Ready(Ok(())),
         }
     }
 
-    pub(crate) fn ends_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        let waiter: Waiter = std::mem::take(&mut slot.0[0]);
-        match goal {
-            Goal::Flush(_) => return self.drop_handle(waiter),
-            Goal::Word(..) if ended == Ended::Reached => self.session.went_on(),
+    pub(crate) fn ends_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        let waiter: Waiter = std::mem::take(&mut wait_state.0[0]);
+        match wait_for {
+            WaitFor::Flush(_) => return self.drop_handle(waiter),
+            WaitFor::Word(..) if ended == Ended::Reached => self.session.continued(),
             _ => {}
         }
-        self.session.looks.borrow_mut().end(waiter);
+        self.session.polls.borrow_mut().end(waiter);
     }
 
-    fn waiter(&self, slot: &mut Slot) -> Waiter {
-        if slot.is_empty() {
-            slot.0[0] = self.session.looks.borrow_mut().next();
+    fn waiter(&self, wait_state: &mut WaitState) -> Waiter {
+        if wait_state.is_empty() {
+            wait_state.0[0] = self.session.polls.borrow_mut().next();
         }
-        slot.0[0]
+        wait_state.0[0]
     }
 
     /// Polls a flush, which is an operation posted at the first poll.
-    fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
-        if slot.is_empty() {
+    fn flush(&self, wait_state: &mut WaitState, target: Option<Rank>) -> Poll<Result<()>> {
+        if wait_state.is_empty() {
             if let Some(target) = target {
                 let there = self.exists(target).and_then(|()| self.alive(target));
                 if there.is_err() {
@@ -79,18 +79,18 @@ impl Seat {
                 }
             }
             let number = self.session.take_slot(Pieces::new());
-            self.session.tell(Act::Post(Op::Flush { slot: number, target }));
-            slot.0[0] = waiter_for(number);
+            self.session.report(Act::Post(Op::Flush { slot: number, target }));
+            wait_state.0[0] = waiter_for(number);
         }
-        let stands = self.take(slot.0[0], Sink::none());
+        let stands = self.take(wait_state.0[0], Sink::none());
         if stands.is_ready() {
-            *slot = Slot::default();
+            *wait_state = WaitState::default();
         }
         stands.map_ok(drop)
     }
 }
 
-impl Seat {
+impl RankHandle {
     /// Checks that this rank does not know `rank` to be lost.
     ///
     /// # Errors
@@ -99,14 +99,14 @@ impl Seat {
         if !self.session.others_that_may_die().any(|mortal| mortal == rank) {
             return Ok(());
         }
-        let answer = self.session.ask(Act::IsLost(rank));
-        self.session.went_on();
+        let answer = self.session.request(Act::IsLost(rank));
+        self.session.continued();
         if answer == Some(Answer::Value(1)) { Err(FabricError::PeerLost { rank }) } else { Ok(()) }
     }
 
     /// Checks whether an unsatisfied wait can still be satisfied. Call this at the moment of the
     /// wait's check. After an error, a further check would have the same result, so it only
-    /// [reports the error](Seat::look_after_a_loss).
+    /// [reports the error](RankHandle::look_after_a_loss).
     ///
     /// # Errors
     /// [`FabricError::PeerLost`] if this rank knows that one of `deps` is lost.
@@ -117,10 +117,10 @@ impl Seat {
         if mortal == 0 {
             return Ok(());
         }
-        let Some(Answer::Value(lost)) = self.session.ask(Act::LostAmong(mortal)) else { return Ok(()) };
+        let Some(Answer::Value(lost)) = self.session.request(Act::LostAmong(mortal)) else { return Ok(()) };
         match first(lost as Ranks) {
             Some(rank) => {
-                self.session.went_on();
+                self.session.continued();
                 self.session.hopeless.set(Some(rank));
                 Err(FabricError::PeerLost { rank })
             }
@@ -160,12 +160,12 @@ pub(crate) fn waits_for(waiter: Waiter) -> HandleId {
 /// The futures left waiting in this poll, and whether the rank has acted since each of them
 /// checked.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct Polls {
     made: u64,
     stale: BTreeMap<Waiter, bool>,
 }
 
-impl Looks {
+impl Polls {
     /// Returns a new waiter that waits for no operation.
     pub(crate) fn next(&mut self) -> Waiter {
         self.made += 1;
@@ -197,6 +197,6 @@ impl Session {
     /// Records that the last answer did not satisfy `waiter`.
     pub(crate) fn has_to_wait(&self, waiter: Waiter) {
         self.not_ready();
-        self.looks.borrow_mut().stale.insert(waiter, false);
+        self.polls.borrow_mut().stale.insert(waiter, false);
     }
 }

@@ -65,8 +65,8 @@ struct Cell {
 pub(crate) struct Cells {
     numbers: SmallMap<(u32, u32, u32), u32>,
     cells: Vec<Cell>,
-    /// For each symmetric region, by ordinal: its bytes, and the terms of its pact if it is
-    /// keyless, else zeros.
+    /// For each symmetric region, by ordinal: its bytes, and the terms of its access policy if it
+    /// is protected, else zeros.
     symmetric: Vec<(usize, [u64; 3])>,
     /// For each local region: its owner, the owner's ordinal for it, and its bytes.
     local: Vec<(Rank, u32, usize)>,
@@ -125,7 +125,7 @@ impl Cells {
         Ok(RegionKey { index: ordinal, generation: Cells::GENERATION })
     }
 
-    /// Returns whether a region is keyless.
+    /// Returns whether a region is protected.
     pub(crate) fn is_locked(&self, region: RegionKey) -> bool {
         self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }

@@ -27,7 +27,7 @@ pub(crate) type Start<'a> = dyn Fn(Fabric) -> Task + 'a;
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The notifications that it emitted.
-    pub(crate) told: Vec<Act>,
+    pub(crate) reported: Vec<Act>,
     /// The question that it asked next; `None` if it waits as before.
     pub(crate) next: Option<Act>,
     /// Whether the answer let it continue.
@@ -62,20 +62,20 @@ impl JobConfig<'_> {
         let run = catch_unwind(AssertUnwindSafe(|| {
             while_exploring(|| {
                 tasks.push(Some(Running::program((self.start)(Explored::fabric(&session)))));
-                go_on(&session, &mut tasks)
+                resume(&session, &mut tasks)
             })
         }));
         session.end();
         let next = match run {
             Ok(next) if session.caught_up() => next,
             Ok(_) => Some(Act::Failed("the program did something else than before, being told the same".into())),
-            Err(payload) if payload.is::<Frontier>() => session.asked(),
+            Err(payload) if payload.is::<Frontier>() => session.requested(),
             Err(payload) => Some(Act::Failed(panic_message(&*payload).into())),
         };
         let live = |(i, task): (usize, &Option<Running>)| u64::from(task.is_some()) << i;
         tasks.truncate(MOST_TASKS);
         Outcome {
-            told: session.what_was_told(),
+            reported: session.reported_acts(),
             next,
             ready: session.last_ready.get(),
             tasks: tasks.iter().enumerate().map(live).sum(),
@@ -90,7 +90,7 @@ impl JobConfig<'_> {
 const MOST_TASKS: usize = 64;
 
 /// Polls until the rank ends, fails or waits for the same condition as before (`None`).
-fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
+fn resume(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
     loop {
         for rest in session.begun() {
             match tasks.iter_mut().find(|task| task.is_none()) {
@@ -106,14 +106,14 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
         let chosen = match first {
             None => return Some(Act::Done),
             Some(only) if alone => only,
-            Some(_) => match session.ask(Act::Choose) {
+            Some(_) => match session.request(Act::Choose) {
                 Some(Answer::Task(task)) => task as usize,
                 _ => return None,
             },
         };
         session.unready.set(false);
         session.moved.set(false);
-        session.looks.borrow_mut().clear();
+        session.polls.borrow_mut().clear();
         session.alone.set(alone);
         let Some(task) = &mut tasks[chosen] else {
             return Some(Act::Failed("a task that is over was chosen".into()));
@@ -122,16 +122,16 @@ fn go_on(session: &Session, tasks: &mut Vec<Option<Running>>) -> Option<Act> {
             Poll::Ready(Ok(())) => {
                 tasks[chosen] = None;
                 session.returned();
-                session.went_on();
+                session.continued();
             }
             Poll::Ready(Err(error)) => return Some(Act::Failed(error.into())),
             Poll::Pending if session.has_begun() => {}
-            Poll::Pending if alone && session.looks.borrow().are_stale() => {}
+            Poll::Pending if alone && session.polls.borrow().are_stale() => {}
             Poll::Pending if alone && session.unready.get() => return None,
             Poll::Pending if alone => {
                 // No event in the world could end the program's wait.
-                session.ask(Act::Yield);
-                session.went_on();
+                session.request(Act::Yield);
+                session.continued();
             }
             Poll::Pending if session.moved.get() => {}
             Poll::Pending => return None,

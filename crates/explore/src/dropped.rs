@@ -75,7 +75,7 @@ pub(crate) struct Drops {
     /// The dropped regions, sorted.
     dropped: Vec<Holding>,
     /// For each poster and target, the first region for which a put came too late.
-    owed: Vec<(Rank, Holding)>,
+    unreported: Vec<(Rank, Holding)>,
 }
 
 impl Drops {
@@ -90,28 +90,29 @@ impl Drops {
     }
 
     /// Returns the region that a flush of `target`, or of all targets, has to report to `by`.
-    fn owed_to(&self, by: Rank, target: Rank) -> Option<Holding> {
-        let mut owed = self.owed.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
-        owed.next().map(|(_, holding)| *holding)
+    fn unreported_to(&self, by: Rank, target: Rank) -> Option<Holding> {
+        let mut unreported =
+            self.unreported.iter().filter(|(to, at)| *to == by && (target == ALL || at.rank == target));
+        unreported.next().map(|(_, holding)| *holding)
     }
 
     /// Records that a flush of `target`, or of all targets, has reported to `by`.
     pub(crate) fn paid(&mut self, by: Rank, target: Rank) {
-        self.owed.retain(|(to, at)| *to != by || target != ALL && at.rank != target);
+        self.unreported.retain(|(to, at)| *to != by || target != ALL && at.rank != target);
     }
 
-    fn owe(&mut self, by: Rank, holding: Holding) {
-        if self.owed_to(by, holding.rank).is_none() {
-            let place = self.owed.partition_point(|known| *known < (by, holding));
-            self.owed.insert(place, (by, holding));
+    fn record_error(&mut self, by: Rank, holding: Holding) {
+        if self.unreported_to(by, holding.rank).is_none() {
+            let place = self.unreported.partition_point(|known| *known < (by, holding));
+            self.unreported.insert(place, (by, holding));
         }
     }
 
     pub(crate) fn mix(&self, mix: &mut Mix) {
         if !self.dropped.is_empty() {
-            mix.add(self.dropped.len() as u64 | (self.owed.len() as u64) << 32);
+            mix.add(self.dropped.len() as u64 | (self.unreported.len() as u64) << 32);
             self.dropped.iter().for_each(|holding| mix.add(holding.to_bits()));
-            for (by, holding) in &self.owed {
+            for (by, holding) in &self.unreported {
                 mix.add(by.number().into());
                 mix.add(holding.to_bits());
             }
@@ -121,7 +122,7 @@ impl Drops {
     /// Assigns from another value, keeping the allocations.
     pub(crate) fn assign(&mut self, from: &Self) {
         self.dropped.clone_from(&from.dropped);
-        self.owed.clone_from(&from.owed);
+        self.unreported.clone_from(&from.unreported);
     }
 }
 
@@ -146,7 +147,7 @@ impl State {
         let item = self.items[place];
         match item.kind {
             ItemKind::Put | ItemKind::Notice => {
-                self.drops.owe(item.by, holding);
+                self.drops.record_error(item.by, holding);
                 self.forget_notice(place);
                 self.items.remove(place);
                 self.take_turns(item.by, item.target);
@@ -176,7 +177,7 @@ impl State {
     pub(crate) fn stale<'a>(&self, by: Rank, mut pieces: impl Iterator<Item = &'a Item>) -> Option<Answer> {
         pieces.find_map(|item| match item.kind {
             ItemKind::Stale => Some(Answer::Stale(Holding::from_bits(item.bits))),
-            ItemKind::Flush => self.drops.owed_to(by, item.target).map(Answer::Stale),
+            ItemKind::Flush => self.drops.unreported_to(by, item.target).map(Answer::Stale),
             _ => None,
         })
     }
@@ -203,7 +204,7 @@ impl World<'_> {
     /// Returns whether a flush that could complete now might report an error if it completed later.
     /// A flush waits for the bytes that were put before it, but not for a put without bytes or for
     /// one that a detached future has posted in the meantime.
-    pub(crate) fn may_hear_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
+    pub(crate) fn may_receive_more(&self, state: &State, rank: Rank, slot: HandleId) -> bool {
         let flush =
             state.items.iter().position(|item| item.by == rank && item.slot == slot && item.kind == ItemKind::Flush);
         let Some(place) = flush else { return false };

@@ -9,11 +9,11 @@ use crate::{
     session::Session,
 };
 use rdma_fabric::{
-    Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, Pact, Rank, Region, RemoteAddr,
-    Result, Time,
+    AccessPolicy, Amo, Atomics, Caps, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, Rank, Region,
+    RemoteAddr, Result, Time,
     provider::{
-        Boxed, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes, OneThread, Place, Posted,
-        Provider, Sink, Slot, Source, Token,
+        Boxed, Deferred, Ended, HelperTask, JobFacts, Multicast, Nodes, OneThread, Place, Posted, Protected, Provider,
+        Sink, Source, Token, WaitFor, WaitState,
     },
 };
 use std::{
@@ -26,12 +26,12 @@ use std::{
 };
 
 /// One rank's access to an explored job. It never leaves its thread.
-pub(crate) struct Explored(OneThread<Seat>);
+pub(crate) struct Explored(OneThread<RankHandle>);
 
 /// The contents of [`Explored`].
-pub(crate) struct Seat {
+pub(crate) struct RankHandle {
     pub(crate) session: Rc<Session>,
-    /// The keyless regions that this handle opens, if it is a handle for keyless memory.
+    /// The protected regions that this handle opens, if it is a handle for protected memory.
     keyring: Option<Keyring>,
     /// Whether it is a helper's.
     of_helper: bool,
@@ -56,14 +56,14 @@ impl Explored {
     }
 
     fn new(session: &Rc<Session>, keyring: Option<Keyring>, of_helper: bool) -> Self {
-        Explored(OneThread::new(Seat { session: session.clone(), keyring, of_helper }))
+        Explored(OneThread::new(RankHandle { session: session.clone(), keyring, of_helper }))
     }
 }
 
 impl Deref for Explored {
-    type Target = Seat;
+    type Target = RankHandle;
 
-    fn deref(&self) -> &Seat {
+    fn deref(&self) -> &RankHandle {
         &self.0
     }
 }
@@ -74,7 +74,7 @@ impl fmt::Debug for Explored {
     }
 }
 
-impl Seat {
+impl RankHandle {
     pub(crate) fn me(&self) -> Rank {
         self.session.rank
     }
@@ -97,7 +97,7 @@ impl Seat {
     /// # Errors
     /// [`FabricError::Unsupported`], [`FabricError::StaleRegion`].
     pub(crate) fn registered_place(&self, place: &Place) -> Result<()> {
-        if !place.has_anchor(&self.session.anchor) {
+        if !place.has_keep_alive(&self.session.keep_alive) {
             return Err(FabricError::Unsupported { feature: &"a place of another provider" });
         }
         self.registered(place.addr())
@@ -124,8 +124,8 @@ impl Seat {
 
     fn load(&self, from: &Place, into: &mut [u8]) -> Result<()> {
         for (part, at) in self.pieces(Agent::Cpu(self.me()), from) {
-            let Some(Answer::Value(bits)) = self.session.ask(Act::Load(part)) else { return Err(OVER) };
-            self.session.went_on();
+            let Some(Answer::Value(bits)) = self.session.request(Act::Load(part)) else { return Err(OVER) };
+            self.session.continued();
             bytes_of(part, bits, &mut into[at]);
         }
         Ok(())
@@ -153,7 +153,7 @@ impl Provider for Explored {
         drop(cells);
         self.registered(addr)?;
         self.session.cells.borrow().locate(self.ranks(), addr, len, align)?;
-        Ok(Place::remote(addr, len, self.session.anchor.clone()))
+        Ok(Place::remote(addr, len, self.session.keep_alive.clone()))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -165,8 +165,8 @@ impl Provider for Explored {
         self.registered_place(to)?;
         for (part, at) in self.pieces(Agent::Cpu(self.me()), to) {
             self.session.cells.borrow_mut().store(part.cell);
-            self.session.ask(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
-            self.session.went_on();
+            self.session.request(Act::Store(part, bits_of(part, &from[at]))).ok_or(OVER)?;
+            self.session.continued();
         }
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Provider for Explored {
     }
 
     fn nop(&self) -> Posted {
-        Posted::Over(0)
+        Posted::Complete(0)
     }
 
     fn poll(&self, token: &mut Token, into: Sink<'_>, _: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -207,43 +207,43 @@ impl Provider for Explored {
         if waiting {
             self.look_after_a_loss()?;
         }
-        match self.session.ask(act).ok_or(OVER)? {
+        match self.session.request(act).ok_or(OVER)? {
             Answer::Notice(notice) => {
-                self.session.went_on();
+                self.session.continued();
                 Ok(Some(notice))
             }
             _ => {
                 if !waiting {
-                    self.session.went_on();
+                    self.session.continued();
                 }
                 Ok(None)
             }
         }
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        self.awaits(slot, goal)
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        self.awaits(wait_state, wait_for)
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        self.ends_wait(slot, goal, ended);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        self.ends_wait(wait_state, wait_for, ended);
     }
 
     fn now(&self) -> Time {
-        let Some(Answer::Value(now)) = self.session.ask(Act::Now) else { return Time::ZERO };
-        self.session.went_on();
+        let Some(Answer::Value(now)) = self.session.request(Act::Now) else { return Time::ZERO };
+        self.session.continued();
         Time::from_picos(now)
     }
 
-    fn detach(&self, rest: Leftover<'_>) {
-        self.session.detach(rest.boxed());
+    fn detach(&self, deferred: Deferred<'_>) {
+        self.session.detach(deferred.boxed());
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
         (self.session.facts.caps.multicasts > Multicasts::None).then_some(self)
     }
 
-    fn keyless(&self) -> Option<&dyn Keyless> {
+    fn protected(&self) -> Option<&dyn Protected> {
         Some(self)
     }
 
@@ -251,7 +251,7 @@ impl Provider for Explored {
         if !self.session.facts.caps.helpers {
             return Err(FabricError::Unsupported { feature: &"helpers" });
         }
-        let run = task(like.beside(Explored::new(&self.session, None, true)));
+        let run = task(like.sibling(Explored::new(&self.session, None, true)));
         self.session.start_helper(name, Box::pin(async move { run.await.map_err(|error| error.to_string()) }));
         Ok(())
     }
@@ -268,11 +268,11 @@ impl Multicast for Explored {
     }
 }
 
-impl Keyless for Explored {
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+impl Protected for Explored {
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric> {
         if like.rank() != self.me() {
             return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
         }
-        Ok(like.beside(Explored::new(&self.session, Some(Keyring::new(pact)), self.of_helper)))
+        Ok(like.sibling(Explored::new(&self.session, Some(Keyring::new(policy)), self.of_helper)))
     }
 }

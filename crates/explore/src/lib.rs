@@ -100,7 +100,7 @@
 //!   rank that aborts is a finding.
 //! * *Third-party copies*, and copies within local memory whose source and destination overlap.
 //!   Both are `Unsupported`; other copies are explored as gets and puts.
-//! * *Existing memory.* It can't be registered; keyless memory is copied, without references.
+//! * *Existing memory.* It can't be registered; protected memory is copied, without references.
 //! * *Memory orders of CPUs.* There is a single memory, and a write is seen by all ranks at once
 //!   (O15), including its writer. So a store that its own rank sees before others do is not
 //!   explored; use loom for that.

@@ -52,7 +52,7 @@ pub(crate) struct Live {
 
 impl Live {
     pub(crate) fn answer(&mut self, rank: Rank, act: &Act) -> Answer {
-        let answer = self.state.ask(rank, act, true);
+        let answer = self.state.request(rank, act, true);
         self.state.answered(rank, act, &answer);
         if let (Act::Sleep(until), Answer::Pending) = (act, &answer) {
             let deadline = &mut self.deadlines[rank.index()];
@@ -72,9 +72,9 @@ impl Live {
     }
 
     /// Records events in the timeline, if there is one.
-    fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells, &State)) {
+    fn note(&mut self, report: impl FnOnce(&mut Timeline, &Cells, &State)) {
         if let Some(timeline) = &mut self.timeline {
-            tell(timeline, &self.cells.borrow(), &self.state);
+            report(timeline, &self.cells.borrow(), &self.state);
         }
     }
 
@@ -89,10 +89,10 @@ impl Live {
         }
     }
 
-    pub(crate) fn told(&mut self, rank: Rank, act: &Act) {
-        self.state.tell(rank, act);
+    pub(crate) fn reported(&mut self, rank: Rank, act: &Act) {
+        self.state.report(rank, act);
         if let Some(timeline) = &mut self.timeline {
-            timeline.tells(&self.cells.borrow(), rank, act);
+            timeline.record(&self.cells.borrow(), rank, act);
         }
     }
 }
@@ -233,7 +233,7 @@ impl LiveJob {
                 live.awake[rank.index()] = true;
             }
             Event::Learn { by, lost } => {
-                live.note(|timeline, _, _| timeline.learns(by, lost));
+                live.note(|timeline, _, _| timeline.record_loss(by, lost));
                 live.state.learn(by, lost);
                 live.awake[by.index()] = true;
             }

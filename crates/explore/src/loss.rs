@@ -36,7 +36,7 @@ struct Heard {
     /// The losses it knows of.
     lost: Ranks,
     /// Ranks to which a put of its own failed that no flush has reported yet (O13).
-    owed: Ranks,
+    unreported: Ranks,
 }
 
 /// The deaths, and the ranks' knowledge of them.
@@ -73,14 +73,14 @@ impl Losses {
     }
 
     /// Returns the first rank whose loss a flush of all targets has to report to `by`.
-    pub(crate) fn owed_to(&self, by: Rank) -> Option<Rank> {
-        first(self.heard.get(by.index()).map_or(0, |heard| heard.owed))
+    pub(crate) fn unreported_to(&self, by: Rank) -> Option<Rank> {
+        first(self.heard.get(by.index()).map_or(0, |heard| heard.unreported))
     }
 
     /// Records that a flush of all targets has reported.
     pub(crate) fn paid(&mut self, by: Rank) {
         if let Some(heard) = self.heard.get_mut(by.index()) {
-            heard.owed = 0;
+            heard.unreported = 0;
         }
     }
 
@@ -88,7 +88,7 @@ impl Losses {
         if self.dead | self.ended != 0 {
             mix.add(u64::from(self.dead) | u64::from(self.ended) << 32);
             for heard in &self.heard {
-                mix.add(u64::from(heard.lost) | u64::from(heard.owed) << 32);
+                mix.add(u64::from(heard.lost) | u64::from(heard.unreported) << 32);
             }
         }
     }
@@ -129,12 +129,12 @@ impl State {
     /// their handles have already reported success; they may have taken effect before.
     pub(crate) fn learn(&mut self, by: Rank, lost: Rank) {
         self.vanish(lost);
-        let mut owed = false;
+        let mut unreported = false;
         self.items.retain_mut(|item| {
             if item.by != by || item.target != lost || item.phase == Phase::Complete {
                 return true;
             }
-            owed |= item.is_put() || item.kind == ItemKind::Notice;
+            unreported |= item.is_put() || item.kind == ItemKind::Notice;
             if item.slot != NO_HANDLE {
                 item.lost();
             }
@@ -142,7 +142,7 @@ impl State {
         });
         let heard = &mut self.losses.heard[by.index()];
         heard.lost |= bit(lost);
-        heard.owed |= if owed { bit(lost) } else { 0 };
+        heard.unreported |= if unreported { bit(lost) } else { 0 };
     }
 
     /// Discards everything that `lost` had in flight.
@@ -169,9 +169,9 @@ impl World<'_> {
                 continue;
             }
             // A rank that has ended makes no further queries.
-            let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.is_over(state, *other);
-            let learns = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
-            into.extend(learns.map(|other| Move::Learn(number(other), number(rank))));
+            let goes_on = |other: &Rank| !state.losses.is_dead(*other) && !self.has_ended(state, *other);
+            let record_loss = ranks().filter(|other| goes_on(other) && state.losses.may_learn(*other, rank));
+            into.extend(record_loss.map(|other| Move::Learn(number(other), number(rank))));
             if !ranks().any(|other| goes_on(&other)) && state.items.iter().any(|item| item.by == rank) {
                 into.push(Move::Vanish(number(rank)));
             }
@@ -197,9 +197,9 @@ impl World<'_> {
                 if by.index() >= state.ranks.len() || !state.losses.may_learn(by, lost) {
                     return never(&format!("lets {by} learn of the loss of {lost}, which it can't"));
                 }
-                self.note(|timeline, _| timeline.learns(by, lost));
+                self.note(|timeline, _| timeline.record_loss(by, lost));
                 state.learn(by, lost);
-                self.go_on_at_once(state, by)
+                self.resume_immediately(state, by)
             }
             Move::Vanish(number) => {
                 let rank = rank(number);
@@ -211,14 +211,14 @@ impl World<'_> {
         }
     }
 
-    pub(crate) fn is_over(&self, state: &State, rank: Rank) -> bool {
+    pub(crate) fn has_ended(&self, state: &State, rank: Rank) -> bool {
         self.automaton.local(state.ranks[rank.index()].local).act == Act::Done
     }
 
     /// Returns whether a rank that may die has nothing left to do but end; it may still die before
     /// that.
     pub(crate) fn is_about_to_end(&self, state: &State, rank: Rank) -> bool {
-        self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.is_over(state, rank)
+        self.automaton.job.mortal & bit(rank) != 0 && !state.losses.has_ended(rank) && self.has_ended(state, rank)
     }
 
     pub(crate) fn end(&mut self, state: &mut State, rank: Rank) {
@@ -229,13 +229,13 @@ impl World<'_> {
     /// Returns whether a rank that awaits an operation continues as soon as it has happened: it
     /// waits for nothing else, the operation's target can't be lost before the rank is notified,
     /// and no operation in flight to the target can fail.
-    pub(crate) fn is_told_at_once(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
+    pub(crate) fn is_notified_immediately(&mut self, state: &State, rank: Rank, local: LocalId) -> bool {
         if !self.is_sole(local) {
             return false;
         }
         let mortal: Ranks = self.automaton.job.mortal;
         let &Act::Await(slot) = &self.automaton.local(local).act else { return false };
-        if self.may_hear_more(state, rank, slot) {
+        if self.may_receive_more(state, rank, slot) {
             return false;
         }
         let lasts = |target: Rank| {

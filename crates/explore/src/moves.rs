@@ -91,23 +91,23 @@ impl World<'_> {
 
     /// Evaluates all conditions that the rank waits for, without changing anything.
     pub(crate) fn outlook(&mut self, state: &State, rank: u8, task: Option<u8>) -> Result<Outlook, Halt> {
-        self.ask_ahead(state, rank, task, |_| {})
+        self.request_ahead(state, rank, task, |_| {})
     }
 
     /// Evaluates all conditions that the rank waits for, without changing anything, and calls
-    /// `asked` with each question.
-    pub(crate) fn ask_ahead(
+    /// `requested` with each question.
+    pub(crate) fn request_ahead(
         &mut self,
         state: &State,
         rank: u8,
         mut task: Option<u8>,
-        mut asked: impl FnMut(&Act),
+        mut requested: impl FnMut(&Act),
     ) -> Result<Outlook, Halt> {
         let mut outlook = Outlook { goes_on: false, stores: None, deadline: None };
         let first = state.ranks[rank as usize].local;
         let (mut local, me) = (first, Rank::new(rank.into()));
         loop {
-            asked(&self.automaton.local(local).act);
+            requested(&self.automaton.local(local).act);
             let answer = match &self.automaton.local(local).act {
                 Act::Done => return Ok(outlook),
                 Act::Choose | Act::Detach => match task.take() {
@@ -121,7 +121,7 @@ impl World<'_> {
                 Act::Watch(part) => Answer::Value(state.read(*part)),
                 Act::Await(slot) => {
                     let slot = *slot;
-                    let at_once = self.is_told_at_once(state, me, local);
+                    let at_once = self.is_notified_immediately(state, me, local);
                     state.result(me, slot, at_once)
                 }
                 Act::NextNotice => state.notice_for(me),
@@ -202,7 +202,7 @@ impl World<'_> {
             let fact = cells.find(Home::Fact(first + rank.number()));
             fact.is_some_and(|cell| state.cell(cell) != 0)
         };
-        let sets_up = |rank: Rank| !said(rank) && !state.losses.is_dead(rank) && !self.is_over(state, rank);
+        let sets_up = |rank: Rank| !said(rank) && !state.losses.is_dead(rank) && !self.has_ended(state, rank);
         if !(0..state.ranks.len() as u32).map(Rank::new).any(sets_up) {
             return;
         }
@@ -219,7 +219,7 @@ impl World<'_> {
 
     /// Returns all unsatisfied questions of `rank`; `None` if it can continue or has ended.
     fn awaits(&mut self, state: &State, rank: Rank) -> Result<Option<Vec<Act>>, Halt> {
-        if state.losses.is_dead(rank) || self.is_over(state, rank) {
+        if state.losses.is_dead(rank) || self.has_ended(state, rank) {
             return Ok(None);
         }
         let tasks = self.automaton.local(state.ranks[rank.index()].local).choices();
@@ -227,7 +227,7 @@ impl World<'_> {
         let tasks = if tasks.clone().next().is_none() { vec![None] } else { tasks.collect() };
         let mut acts = Vec::new();
         for task in tasks {
-            if self.ask_ahead(state, rank.number() as u8, task, |act| acts.push(act.clone()))?.goes_on {
+            if self.request_ahead(state, rank.number() as u8, task, |act| acts.push(act.clone()))?.goes_on {
                 return Ok(None);
             }
         }
@@ -236,7 +236,7 @@ impl World<'_> {
 
     /// Records in the timeline that `rank` waits, if it does; except if it waits only for its own
     /// operations, most of which complete by themselves.
-    pub(crate) fn tell_of_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
+    pub(crate) fn report_wait(&mut self, state: &State, rank: Rank) -> Result<(), Halt> {
         if self.timeline.is_none() {
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::{
     awaiting::{Waiter, waiter_for, waits_for},
     cell::{Agent, CELL, CellPart},
     dropped::Holding,
-    fabric::Seat,
+    fabric::RankHandle,
 };
 use rdma_fabric::{
     Amo, FabricError, Notice, RemoteAddr, Result,
@@ -14,7 +14,7 @@ use rdma_fabric::{
 };
 use std::{num::NonZeroU64, ops::Range, slice, task::Poll};
 
-impl Seat {
+impl RankHandle {
     /// Checks that the memory of `place` can still be used.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Seat {
     /// `parts`.
     fn post(&self, parts: Pieces, op: impl FnOnce(u8) -> Op) -> Posted {
         let slot = self.session.take_slot(parts);
-        self.session.tell(Act::Post(op(slot)));
+        self.session.report(Act::Post(op(slot)));
         pending(slot)
     }
 
@@ -63,9 +63,9 @@ impl Seat {
                 }
                 _ => Op::Put { target, ordered, pieces: Box::default(), notice },
             };
-            self.session.tell(Act::Post(op));
+            self.session.report(Act::Post(op));
         }
-        Ok(slot.map_or(Posted::Over(0), pending))
+        Ok(slot.map_or(Posted::Complete(0), pending))
     }
 
     pub(crate) fn post_get(&self, from: &Place, to: &Sink<'_>) -> Result<Posted> {
@@ -74,7 +74,7 @@ impl Seat {
             self.registered_place(own)?;
         }
         if from.is_empty() {
-            return Ok(Posted::Over(0));
+            return Ok(Posted::Complete(0));
         }
         if matches!(to, Sink::Place(own) if overlap(from, own)) {
             return Err(FabricError::Unsupported { feature: &"a get whose source and sink overlap" });
@@ -103,7 +103,7 @@ impl Seat {
     /// Returns the result of the operation that `waiter` waits for.
     pub(crate) fn take(&self, waiter: Waiter, into: Sink<'_>) -> Poll<Result<u64>> {
         let slot = waits_for(waiter);
-        let answer = self.session.ask(Act::Await(slot));
+        let answer = self.session.request(Act::Await(slot));
         let words = match &answer {
             Some(Answer::Value(word)) => Ok(slice::from_ref(word)),
             Some(Answer::Words(words)) => Ok(&words[..]),
@@ -115,7 +115,7 @@ impl Seat {
                 return Poll::Pending;
             }
         };
-        self.session.went_on();
+        self.session.continued();
         let parts = self.session.free_slot(slot);
         Poll::Ready(words.map(|words| {
             if let Sink::Bytes(bytes) = into {
@@ -128,15 +128,15 @@ impl Seat {
     }
 
     pub(crate) fn is_complete(&self, waiter: Waiter) -> bool {
-        let complete = self.session.ask(Act::Test(waits_for(waiter))) == Some(Answer::Value(1));
-        self.session.went_on();
+        let complete = self.session.request(Act::Test(waits_for(waiter))) == Some(Answer::Value(1));
+        self.session.continued();
         complete
     }
 
     /// Drops the handle of the operation that `waiter` waited for.
     pub(crate) fn drop_handle(&self, waiter: Waiter) {
         let slot = waits_for(waiter);
-        self.session.tell(Act::Forget(slot));
+        self.session.report(Act::Forget(slot));
         self.session.free_slot(slot);
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn bytes_of(part: CellPart, bits: u64, into: &mut [u8]) {
     into.copy_from_slice(&bits.to_ne_bytes()[first..][..into.len()]);
 }
 
-impl Seat {
+impl RankHandle {
     fn part(&self, agent: Agent, addr: RemoteAddr, at: Range<u64>) -> CellPart {
         self.session.cells.borrow_mut().part(agent, addr, at)
     }

@@ -26,7 +26,7 @@ impl Probe {
     ///
     /// # Panics
     /// If `fabric` is neither one that an explorer passed to a program nor a
-    /// [keyless](rdma_fabric::Fabric::keyless) handle of one.
+    /// [protected](rdma_fabric::Fabric::protected) handle of one.
     pub fn of(fabric: &Fabric) -> Self {
         let provider: &dyn Any = fabric.provider();
         let Some(explored) = provider.downcast_ref::<Explored>() else { panic!("{fabric:?} is not explored") };
@@ -35,8 +35,8 @@ impl Probe {
 
     fn fact_of(&self, fact: u32, amo: Amo<u64>) -> u64 {
         let part = self.session.cells.borrow_mut().fact(self.session.rank, fact);
-        let answer = self.session.ask(Act::Fact(part, amo));
-        self.session.went_on();
+        let answer = self.session.request(Act::Fact(part, amo));
+        self.session.continued();
         if let Some(Answer::Value(before)) = answer { before } else { 0 }
     }
 
@@ -83,6 +83,6 @@ impl Probe {
 
     /// Adds a remark to the timeline of a counter-example.
     pub fn note(&self, text: &str) {
-        self.session.tell(Act::Note(text.into()));
+        self.session.report(Act::Note(text.into()));
     }
 }

@@ -32,15 +32,15 @@ impl State {
             ItemKind::Notice => self.notice_may_arrive(place),
             ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
             // The first piece represents all of its operation.
-            ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
+            ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
             }
         }
     }
 
     /// Returns whether the item's only remaining event is the notification of its poster's handle.
-    pub(crate) fn only_tells(&self, place: usize) -> bool {
-        matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale)
+    pub(crate) fn only_reports(&self, place: usize) -> bool {
+        matches!(self.items[place].kind, ItemKind::Flush | ItemKind::Complete | ItemKind::Lost | ItemKind::Stale)
     }
 
     /// Returns whether a notice may arrive: after its own bytes, and after notices posted earlier
@@ -117,7 +117,7 @@ impl State {
                 }
                 self.items.remove(place);
             }
-            ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {
+            ItemKind::Flush | ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
                         piece.phase = Phase::Complete;
@@ -147,7 +147,7 @@ impl State {
         if let Some(lost) = pieces.clone().find(|item| item.kind == ItemKind::Lost) {
             return Answer::Lost(lost.target);
         }
-        if let Some(lost) = self.losses.owed_to(by)
+        if let Some(lost) = self.losses.unreported_to(by)
             && pieces.clone().any(State::flushes_all)
         {
             return Answer::Lost(lost);
@@ -175,7 +175,7 @@ impl State {
     /// Removes items that can have no further effect because their handles have been dropped.
     pub(crate) fn forget_the_unheard(&mut self) {
         let silent = |item: &Item| {
-            matches!(item.kind, ItemKind::Over | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
+            matches!(item.kind, ItemKind::Complete | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
         };
         self.items.retain(|item| item.slot != NO_HANDLE || !silent(item));
     }
@@ -186,7 +186,7 @@ impl State {
     }
 
     /// Executes a notification of a rank.
-    pub(crate) fn tell(&mut self, rank: Rank, act: &Act) {
+    pub(crate) fn report(&mut self, rank: Rank, act: &Act) {
         match act {
             Act::Post(op) => self.post(rank, op),
             Act::Forget(slot) => self.release(rank, *slot),
@@ -197,7 +197,7 @@ impl State {
 
     /// Executes a question of a rank, and returns the answer. `at_once`: operations that have
     /// happened are complete.
-    pub(crate) fn ask(&mut self, rank: Rank, act: &Act, at_once: bool) -> Answer {
+    pub(crate) fn request(&mut self, rank: Rank, act: &Act, at_once: bool) -> Answer {
         match act {
             Act::Load(part) | Act::Watch(part) => Answer::Value(self.read(*part)),
             Act::Store(part, bits) => {

@@ -8,7 +8,7 @@ mod regions;
 
 use crate::{
     act::{Act, Answer, HandleId},
-    awaiting::{Looks, waiter_for},
+    awaiting::{Polls, waiter_for},
     cell::Cells,
     live::Live,
     loss::Ranks,
@@ -18,7 +18,7 @@ use crate::{
 };
 use rdma_fabric::{
     Rank,
-    provider::{Anchor, JobFacts},
+    provider::{JobFacts, KeepAlive},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -51,7 +51,7 @@ pub(crate) struct Session {
     pub(crate) facts: Arc<JobFacts>,
     pub(crate) cells: Rc<RefCell<Cells>>,
     /// The seal of places that this rank has resolved in this run.
-    pub(crate) anchor: Anchor,
+    pub(crate) keep_alive: KeepAlive,
     /// Ranks that may die.
     pub(crate) mortal: Cell<Ranks>,
     /// Whether the regions that a rank owns when its program returns live until the job ends.
@@ -67,7 +67,7 @@ pub(crate) struct Session {
     /// Whether anything has happened since this flag was last cleared.
     pub(crate) moved: Cell<bool>,
     /// The futures that wait.
-    pub(crate) looks: RefCell<Looks>,
+    pub(crate) polls: RefCell<Polls>,
     /// The rank whose loss has just ended a wait.
     pub(crate) hopeless: Cell<Option<Rank>>,
     /// Whether the script's last answer let the program continue.
@@ -84,9 +84,9 @@ pub(crate) struct Session {
 #[derive(Default)]
 struct Inner {
     /// The notifications since the last answer of the script.
-    told: Vec<Act>,
+    reported: Vec<Act>,
     /// The act that found no answer.
-    asked: Option<Act>,
+    requested: Option<Act>,
     /// All notifications and questions, to compare runs.
     trail: Option<Mix>,
     slots: Handles,
@@ -125,7 +125,7 @@ impl Session {
             rank,
             facts,
             cells,
-            anchor: Anchor::new(()),
+            keep_alive: KeepAlive::new(()),
             mortal: Cell::new(0),
             together: Cell::new(false),
             source,
@@ -133,7 +133,7 @@ impl Session {
             over: Cell::new(false),
             unready: Cell::new(false),
             moved: Cell::new(false),
-            looks: RefCell::default(),
+            polls: RefCell::default(),
             hopeless: Cell::new(None),
             last_ready: Cell::new(true),
             program_over: Cell::new(false),
@@ -150,7 +150,7 @@ impl Session {
 
     /// Returns whether acts of the program are ignored. A program that panics has ended: an act of
     /// its guards during unwinding would have to unwind a second time.
-    fn is_over(&self) -> bool {
+    fn has_ended(&self) -> bool {
         if !self.over.get() && thread::panicking() {
             self.over.set(true);
         }
@@ -158,8 +158,8 @@ impl Session {
     }
 
     /// Asks the world to answer an act; `None` when the run has ended.
-    pub(crate) fn ask(&self, act: Act) -> Option<Answer> {
-        if self.is_over() {
+    pub(crate) fn request(&self, act: Act) -> Option<Answer> {
+        if self.has_ended() {
             return None;
         }
         self.let_go_before(&act);
@@ -181,7 +181,7 @@ impl Session {
                     self.last_ready.set(true);
                     return Some(answer.clone());
                 }
-                inner.asked = Some(act);
+                inner.requested = Some(act);
                 drop(inner);
                 self.over.set(true);
                 resume_unwind(Box::new(Frontier));
@@ -196,7 +196,7 @@ impl Session {
         let may = self.alone.get() && inner.begun.is_empty() && !inner.slots.are_taken();
         drop(inner);
         if may {
-            self.tell(Act::Step(result));
+            self.report(Act::Step(result));
         }
     }
 
@@ -211,22 +211,22 @@ impl Session {
         mix.end()
     }
 
-    pub(crate) fn tell(&self, act: Act) {
-        if self.is_over() {
+    pub(crate) fn report(&self, act: Act) {
+        if self.has_ended() {
             return;
         }
         self.let_go_before(&act);
-        self.went_on();
+        self.continued();
         match &self.source {
-            Source::Live(live) => live.borrow_mut().told(self.rank, &act),
+            Source::Live(live) => live.borrow_mut().reported(self.rank, &act),
             Source::Script(script) => {
                 let mut inner = self.inner.borrow_mut();
                 act.hash(inner.trail.get_or_insert_with(Mix::new));
                 if self.given.get() == script.len() {
-                    inner.told.push(act);
+                    inner.reported.push(act);
                 }
-                if inner.told.len() > ENDLESS {
-                    inner.asked = Some(Act::Endless);
+                if inner.reported.len() > ENDLESS {
+                    inner.requested = Some(Act::Endless);
                     drop(inner);
                     self.over.set(true);
                     resume_unwind(Box::new(Frontier));
@@ -236,8 +236,8 @@ impl Session {
     }
 
     /// Records that the last answer satisfied the program, or that the program acted.
-    pub(crate) fn went_on(&self) {
-        self.looks.borrow_mut().age();
+    pub(crate) fn continued(&self) {
+        self.polls.borrow_mut().age();
         self.unready.set(false);
         self.moved.set(true);
         self.heard(true);
@@ -274,12 +274,12 @@ impl Session {
         }
     }
 
-    pub(crate) fn asked(&self) -> Option<Act> {
-        self.inner.borrow_mut().asked.take()
+    pub(crate) fn requested(&self) -> Option<Act> {
+        self.inner.borrow_mut().requested.take()
     }
 
-    pub(crate) fn what_was_told(&self) -> Vec<Act> {
-        std::mem::take(&mut self.inner.borrow_mut().told)
+    pub(crate) fn reported_acts(&self) -> Vec<Act> {
+        std::mem::take(&mut self.inner.borrow_mut().reported)
     }
 
     pub(crate) fn trail(&self) -> u128 {
@@ -304,21 +304,21 @@ impl Session {
     /// Frees the slot of an operation whose handle has been dropped. Returns the pieces of its
     /// result.
     pub(crate) fn free_slot(&self, slot: HandleId) -> Pieces {
-        self.looks.borrow_mut().end(waiter_for(slot));
+        self.polls.borrow_mut().end(waiter_for(slot));
         self.inner.borrow_mut().slots.free(slot)
     }
 
     /// Detaches a future. Providers may poll it immediately or later.
     pub(crate) fn detach(&self, rest: Pin<Box<dyn Future<Output = ()>>>) {
-        if self.is_over() {
+        if self.has_ended() {
             return;
         }
         let mut rest: Task = Box::pin(async move {
             rest.await;
             Ok(())
         });
-        let at_once = self.ask(Act::Detach) == Some(Answer::Task(1));
-        self.went_on();
+        let at_once = self.request(Act::Detach) == Some(Answer::Task(1));
+        self.continued();
         if at_once && rest.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return;
         }
@@ -327,8 +327,8 @@ impl Session {
 
     /// Starts a helper.
     pub(crate) fn start_helper(&self, name: &'static str, task: Task) {
-        if !self.is_over() {
-            self.went_on();
+        if !self.has_ended() {
+            self.continued();
             self.inner.borrow_mut().begun.push(Running::helper(name, task));
         }
     }

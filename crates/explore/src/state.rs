@@ -58,7 +58,7 @@ pub(crate) enum ItemKind {
     Notice,
     Flush,
     /// A completed item whose poster has not been notified yet.
-    Over,
+    Complete,
     /// An item that failed because its target is lost, and whose poster has not been notified yet.
     Lost,
     /// An item that came too late for a region (`bits`), and whose poster has not been notified
@@ -133,7 +133,8 @@ impl Item {
                 mix.add(b);
             }
             ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => mix.add(self.own.mask),
-            ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Over | ItemKind::Lost | ItemKind::Stale => {}
+            ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
+            }
         }
     }
 
@@ -141,7 +142,7 @@ impl Item {
     pub(crate) fn happened(&mut self, bits: u64) {
         let blank = CellPart::default();
         *self = Item {
-            kind: ItemKind::Over,
+            kind: ItemKind::Complete,
             phase: Phase::Happened,
             turn: 0,
             at: blank,

@@ -6,7 +6,7 @@ use crate::{
     cell::{CellPart, Cells},
     dropped::Holding,
     state::{ItemKind, State},
-    words::{atomic, operation, place, under_way},
+    words::{atomic, in_flight, operation, place},
 };
 use rdma_fabric::{Amo, Rank};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ impl Timeline {
 
     /// Adds the operations still in flight, and the notices not taken, at the end of the run.
     pub(crate) fn ends(&mut self, cells: &Cells, state: &State) {
-        let items = state.items.iter().filter_map(|item| Some((item.by, under_way(cells, item)?)));
+        let items = state.items.iter().filter_map(|item| Some((item.by, in_flight(cells, item)?)));
         let notices = state
             .notices
             .iter()
@@ -61,7 +61,7 @@ impl Timeline {
         self.line(rank, "DIES".to_owned());
     }
 
-    pub(crate) fn learns(&mut self, rank: Rank, lost: Rank) {
+    pub(crate) fn record_loss(&mut self, rank: Rank, lost: Rank) {
         self.line(rank, format!("learns that {lost} is lost"));
     }
 
@@ -125,14 +125,14 @@ impl Timeline {
             }
             ItemKind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
             ItemKind::Flush => "flush is complete".to_owned(),
-            ItemKind::Over => format!("handle {} knows", item.slot),
+            ItemKind::Complete => format!("handle {} knows", item.slot),
             ItemKind::Stale => format!("handle {} knows that it came too late", item.slot),
             ItemKind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };
         self.line(item.by, text);
     }
 
-    pub(crate) fn tells(&mut self, cells: &Cells, rank: Rank, act: &Act) {
+    pub(crate) fn record(&mut self, cells: &Cells, rank: Rank, act: &Act) {
         let text = match act {
             Act::Post(op) => operation(cells, op),
             Act::Forget(slot) => format!("drops handle {slot}"),

@@ -54,12 +54,12 @@ pub(crate) fn atomic(amo: Amo<u64>) -> String {
 /// Lists `all`, each as described by `each`, up to a bound, and states the number of the remaining
 /// ones.
 fn listed<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
-    let told = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
+    let reported = all.iter().take(MOST_WORDS).map(each).collect::<Vec<_>>().join(", ");
     match all.len().saturating_sub(MOST_WORDS) {
         0 if all.is_empty() => "no byte".to_owned(),
-        0 => told,
-        1 => format!("{told} and 1 more word"),
-        more => format!("{told} and {more} more words"),
+        0 => reported,
+        1 => format!("{reported} and 1 more word"),
+        more => format!("{reported} and {more} more words"),
     }
 }
 
@@ -97,14 +97,14 @@ fn named(cells: &Cells, item: &Item) -> String {
         ItemKind::Flush if item.target == ALL => "flush of all".to_owned(),
         ItemKind::Flush => format!("flush of {}", item.target),
         ItemKind::Begun => format!("write of {} at {}", atomic(item.amo()), there()),
-        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
+        ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
     }
 }
 
 /// Describes `item`; `None` if it has happened.
-pub(crate) fn under_way(cells: &Cells, item: &Item) -> Option<String> {
+pub(crate) fn in_flight(cells: &Cells, item: &Item) -> Option<String> {
     match item.kind {
-        ItemKind::Over | ItemKind::Lost | ItemKind::Stale => None,
+        ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => None,
         ItemKind::Flush if item.phase == Phase::Complete => None,
         ItemKind::Flush => Some(format!("{} is not over", named(cells, item))),
         _ => Some(format!("{} is still on its way", named(cells, item))),

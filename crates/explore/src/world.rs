@@ -80,11 +80,11 @@ impl World<'_> {
         }
         for rank in (0..self.automaton.job.facts.ranks as u32).map(Rank::new) {
             let local = state.ranks[rank.index()].local;
-            let told = self.automaton.local(local).told().clone();
-            self.tell(state, rank, &told)?;
+            let reported = self.automaton.local(local).reported().clone();
+            self.report(state, rank, &reported)?;
             self.proceed(state, rank, None, true)?;
             if state.ranks[rank.index()].local == local {
-                self.tell_of_wait(state, rank)?;
+                self.report_wait(state, rank)?;
             }
         }
         Ok(())
@@ -124,7 +124,7 @@ impl World<'_> {
                 self.notice_lateness(state, place)?;
                 self.note(|timeline, cells| timeline.happens(cells, state, place));
                 state.happen(place);
-                self.go_on_at_once(state, rank)
+                self.resume_immediately(state, rank)
             }
         }
     }
@@ -139,14 +139,14 @@ impl World<'_> {
 
     /// Lets a rank that waits for nothing else continue immediately: no other rank can observe its
     /// acts up to its next observable one.
-    pub(crate) fn go_on_at_once(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
+    pub(crate) fn resume_immediately(&mut self, state: &mut State, rank: Rank) -> Result<(), Halt> {
         if state.losses.is_dead(rank) {
             return Ok(());
         }
         let local = state.ranks[rank.index()].local;
         if let Act::Await(slot) = self.automaton.local(local).act
             && self.is_sole(local)
-            && state.result(rank, slot, self.is_told_at_once(state, rank, local)) != Answer::Pending
+            && state.result(rank, slot, self.is_notified_immediately(state, rank, local)) != Answer::Pending
         {
             self.proceed(state, rank, None, true)?;
         }
@@ -164,7 +164,7 @@ impl World<'_> {
         let mut acts = 0;
         loop {
             acts += 1;
-            let at_once = self.is_told_at_once(state, rank, local);
+            let at_once = self.is_notified_immediately(state, rank, local);
             let here = self.automaton.local(local);
             let alone = here.is_alone();
             let answer = match &here.act {
@@ -178,13 +178,13 @@ impl World<'_> {
                     None => break,
                 },
                 act if moved && self.is_noticed(state, rank, act) => break,
-                act => state.ask(rank, act, at_once),
+                act => state.request(rank, act, at_once),
             };
             if moved && alone && answer == Answer::Pending {
                 break;
             }
             let edge = self.automaton.edge(local, &answer);
-            let (moves, ready, told, to) = (edge.moves(), edge.ready, edge.told.clone(), edge.to);
+            let (moves, ready, reported, to) = (edge.moves(), edge.ready, edge.reported.clone(), edge.to);
             self.check()?;
             if moved && alone && !moves {
                 break;
@@ -194,7 +194,7 @@ impl World<'_> {
                 timeline.acts(&self.automaton.job.cells.borrow(), rank, act, &answer, ready);
             }
             state.answered(rank, act, &answer);
-            self.tell(state, rank, &told)?;
+            self.report(state, rank, &reported)?;
             moved |= moves;
             match to {
                 Some(next) => local = next,
@@ -206,16 +206,16 @@ impl World<'_> {
     }
 
     /// Records an event in the timeline, if there is one.
-    pub(crate) fn note(&mut self, tell: impl FnOnce(&mut Timeline, &Cells)) {
+    pub(crate) fn note(&mut self, report: impl FnOnce(&mut Timeline, &Cells)) {
         if let Some(timeline) = &mut self.timeline {
-            tell(timeline, &self.automaton.job.cells.borrow());
+            report(timeline, &self.automaton.job.cells.borrow());
         }
     }
 
     fn rest(&mut self, state: &mut State, rank: Rank, local: LocalId) -> Result<(), Halt> {
         let before = std::mem::replace(&mut state.ranks[rank.index()].local, local);
         if before != local {
-            self.tell_of_wait(state, rank)?;
+            self.report_wait(state, rank)?;
         }
         if let Some(timeline) = &mut self.timeline
             && self.automaton.local(local).act == Act::Done
@@ -250,15 +250,15 @@ impl World<'_> {
         }
     }
 
-    fn tell(&mut self, state: &mut State, rank: Rank, told: &Rc<[Act]>) -> Result<(), Halt> {
-        for act in told.iter() {
+    fn report(&mut self, state: &mut State, rank: Rank, reported: &Rc<[Act]>) -> Result<(), Halt> {
+        for act in reported.iter() {
             match act {
                 Act::Reach(holding) if state.drops.contains(*holding) => return Err(self.contest(*holding)),
                 Act::Drop(holding) if self.is_being_reached(state, *holding) => return Err(self.contest(*holding)),
                 _ => {}
             }
-            self.note(|timeline, cells| timeline.tells(cells, rank, act));
-            state.tell(rank, act);
+            self.note(|timeline, cells| timeline.record(cells, rank, act));
+            state.report(rank, act);
         }
         Ok(())
     }

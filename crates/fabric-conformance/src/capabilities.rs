@@ -1,6 +1,6 @@
 //! The reported and the observed properties of a provider: a column of a table of providers.
 
-use crate::{CaseProgram, RankOutcome, TestBed};
+use crate::{CaseProgram, Harness, RankOutcome};
 use rdma_fabric::{
     Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, Multicasts, ProgramResult, PutOrder, Rank,
     Refused, Region,
@@ -20,7 +20,7 @@ const ROWS: [&str; 20] = [
     "progress at a computing target",
     "blocking `wait` on handles",
     "registering memory that exists",
-    "memory without a key",
+    "protected memory",
     "helpers, on a core of their own",
     "control queues, in session mode too",
     "barrier unit",
@@ -40,7 +40,7 @@ const MANY: u32 = 10_000;
 ///
 /// # Panics
 /// If the job fails.
-pub fn column<B: TestBed>(test: &str) -> Vec<String> {
+pub fn column<B: Harness>(test: &str) -> Vec<String> {
     let report = B::run(&CaseProgram::new(look), 2, test, 0).expect("processes come first, and go no further");
     let RankOutcome::Ended(told) = &report.outcomes[0] else { panic!("{report:?}") };
     let mut cells: Vec<String> = told.lines().map(str::to_owned).collect();
@@ -126,14 +126,14 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         );
         rows.push(yes(caps.helpers && fabric.helper("one", |_| async { Ok(()) }).is_ok()));
         rows.push(
-            match fabric.queue_limits().engines {
+            match fabric.queues().limits().engines {
                 0 => "none",
                 _ if caps.session_queues => "run by the (modelled) network interface",
                 _ => "run by the ranks' CPUs",
             }
             .to_owned(),
         );
-        let gates = fabric.barrier_limits();
+        let gates = fabric.gates().limits();
         rows.push(match gates.start_gates {
             0 => "none".to_owned(),
             starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),

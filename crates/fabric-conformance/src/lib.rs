@@ -6,17 +6,17 @@
 //! sentence that was violated. A provider is accepted by passing all cases.
 //!
 //! # Use
-//! Implement [`TestBed`], which runs a program as a job of n ranks and reports the outcome of each
+//! Implement [`Harness`], which runs a program as a job of n ranks and reports the outcome of each
 //! rank. Pass it to [`suite!`] in an integration test, which defines one `#[test]` for each case:
 //!
 //! ```no_run
-//! use fabric_conformance::{CaseProgram, JobReport, TestBed};
+//! use fabric_conformance::{CaseProgram, JobReport, Harness};
 //! use tofu2_sim::shm;
 //!
 //! /// Ranks as threads over shared memory.
 //! struct Threads;
 //!
-//! impl TestBed for Threads {
+//! impl Harness for Threads {
 //!     fn run(program: &CaseProgram, ranks: usize, _test: &str, _turn: u64) -> Option<JobReport> {
 //!         Some(JobReport::of_one_process(program, ranks, |program| shm::Threads::new(ranks).run(program)))
 //!     }
@@ -26,34 +26,34 @@
 //! # fn main() {}
 //! ```
 //!
-//! A provider whose ranks are processes implements [`TestBed::run`] by executing the test binary
+//! A provider whose ranks are processes implements [`Harness::run`] by executing the test binary
 //! again for the same test; each such process finds that it is a rank. The provider reports
-//! [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`TestBed::LOSSES`].
+//! [`RankOutcome`]s itself and adds [`Loss::Kill`] to its [`Harness::LOSSES`].
 //!
 //! Cases for facilities that a provider may lack (atomics, control queues, gates, hardware
-//! barriers, multicasts, memory without a key, registering existing memory) are not skipped: they
+//! barriers, multicasts, protected memory, registering existing memory) are not skipped: they
 //! check that a provider without the facility reports this.
 
 #![forbid(unsafe_code)]
 
-mod bed;
 pub mod capabilities;
 mod cases;
+mod harness;
 mod program;
 pub mod seeds;
 mod verdict;
 pub mod watchdog;
 
-pub use bed::{JobReport, Loss, ON_PURPOSE, RankOutcome, TestBed};
 pub(crate) use cases::Start;
 pub use cases::{CASES, Case};
+pub use harness::{Harness, JobReport, Loss, ON_PURPOSE, RankOutcome};
 pub use program::{CaseProgram, RecordedProgram};
 
-/// Defines a module with one `#[test]` for each case of the suite: `suite!(name, TestBed)`.
+/// Defines a module with one `#[test]` for each case of the suite: `suite!(name, Harness)`.
 ///
-/// `suite!(name, TestBed, wraps)` takes only the cases that exercise the code of a provider between
+/// `suite!(name, Harness, wraps)` takes only the cases that exercise the code of a provider between
 /// a program and another provider. Attributes before the name are applied to each test:
-/// `suite!(#[ignore = "long"] name, TestBed)`. The test bed must be in scope under a name that `use
+/// `suite!(#[ignore = "long"] name, Harness)`. The harness must be in scope under a name that `use
 /// super::*` imports.
 #[macro_export]
 macro_rules! suite {
@@ -90,7 +90,7 @@ macro_rules! __test {
 }
 
 #[doc(hidden)]
-pub fn __run<B: TestBed>(module: &str, name: &str) {
+pub fn __run<B: Harness>(module: &str, name: &str) {
     let case = CASES.iter().find(|case| case.name == name).expect("a case of the list");
     // Test names do not include the crate.
     let module = module.split_once("::").map_or("", |(_, module)| module);

@@ -5,7 +5,7 @@
 use crate::{
     Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
     area::{Layout, meet},
-    collective::{ByUnit, Collectives, Hardware, Ways},
+    collective::{Algorithms, ByUnit, Collectives, Hardware},
     spool::{Siblings, Spool},
     state::State,
 };
@@ -35,7 +35,7 @@ pub struct Communicator {
     /// The members' ranks; `None` if they are all ranks of the job.
     pub(crate) listed: Option<Box<[Rank]>>,
     /// How collectives are executed.
-    pub(crate) ways: Ways,
+    pub(crate) algorithms: Algorithms,
     /// The spools of the rank.
     pub(crate) siblings: Siblings,
     state: Arc<TurnCell<State>>,
@@ -82,7 +82,7 @@ impl Communicator {
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory_with_control(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes, options.patience)?;
-            let (hardware, ways) = Hardware::claim(&mut group, &options, staging).await?;
+            let (hardware, algorithms) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
             let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
             let state = match options.threads {
@@ -103,7 +103,7 @@ impl Communicator {
                 window,
                 puts_in_order,
                 listed,
-                ways,
+                algorithms,
                 siblings,
                 state,
             })
@@ -137,7 +137,7 @@ impl Communicator {
     /// # Errors
     /// [`FmplError::NoHardware`], which the collective would return.
     pub fn algorithm(&self, collective: Collective, bytes: usize) -> Result<Algorithm> {
-        self.ways.at(collective, bytes)
+        self.algorithms.at(collective, bytes)
     }
 
     /// Returns the algorithm for a reduction of `elements` elements, to one member or to all.

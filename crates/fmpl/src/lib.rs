@@ -71,5 +71,5 @@ pub use error::{Direction, FmplError, Result};
 pub use fmpl::Fmpl;
 pub use memory::Memory;
 pub use options::{Options, Threads};
-pub use point::{AtOnce, Received, Receiving, ReceivingInto, Sending, Sink, Source};
+pub use point::{Received, Receiving, ReceivingInto, RecvAttempt, Sending, Sink, Source};
 pub use spool::Spooled;

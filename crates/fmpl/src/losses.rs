@@ -80,12 +80,12 @@ impl Communicator {
         let (me, rank) = (self.memory.member(self.me())?, self.rank(member)?);
         // An operation may detect the loss before a wait does. A member whose areas no longer exist
         // has dropped them, which is not a loss.
-        let areas = self.fabric.remote_word::<u64>(self.memory.at(rank, Layout::BELL as u64)?);
+        let areas = self.fabric.remote_word::<u64>(self.memory.at(rank, Layout::DOORBELL as u64)?);
         if let Err(error @ FabricError::PeerLost { .. }) = areas {
             return Ok(Some(error.into()));
         }
-        let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
-        match now(self.fabric.wait_until(&bell, Deps::One(rank), |_| false)) {
+        let doorbell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::DOORBELL as u64)?)?;
+        match now(self.fabric.wait_until(&doorbell, Deps::One(rank), |_| false)) {
             Some(Err(error @ FabricError::PeerLost { .. })) => Ok(Some(error.into())),
             // A member that has finished is not lost.
             None | Some(Ok(_) | Err(FabricError::PeersLeft)) => Ok(None),

@@ -18,7 +18,7 @@ impl Communicator {
         poll_fn(|cx| {
             let poll = future.as_mut().poll(cx);
             if poll.is_pending() {
-                waiting.go_on(cx);
+                waiting.advance(cx);
             }
             poll
         })
@@ -28,7 +28,7 @@ impl Communicator {
     /// Polls this member's sends once.
     pub(crate) async fn once(&self) {
         poll_fn(|cx| {
-            let _ = self.with(|state| state.go_on(cx));
+            let _ = self.with(|state| state.advance(cx));
             Poll::Ready(())
         })
         .await;
@@ -38,7 +38,7 @@ impl Communicator {
     pub(crate) async fn until<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> crate::Result<T> {
         let mut waiting = Waiting { comm: self, waits: false };
         poll_fn(|cx| {
-            waiting.go_on(cx);
+            waiting.advance(cx);
             match self.with(&mut done) {
                 Ok(Some(out)) => Poll::Ready(Ok(out)),
                 Ok(None) => Poll::Pending,
@@ -58,7 +58,7 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    fn go_on(&mut self, cx: &mut Context<'_>) {
+    fn advance(&mut self, cx: &mut Context<'_>) {
         let _ = self.comm.with(|state| {
             if state.pending.is_empty() {
                 return;
@@ -67,7 +67,7 @@ impl Waiting<'_> {
             if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.waiting.push(cx.waker().clone());
             }
-            state.go_on(cx);
+            state.advance(cx);
         });
     }
 }
@@ -82,7 +82,7 @@ impl Drop for Waiting<'_> {
 
 impl State {
     /// Polls the pending sends, and records their outcomes.
-    fn go_on(&mut self, cx: &mut Context<'_>) {
+    fn advance(&mut self, cx: &mut Context<'_>) {
         let mut at = 0;
         while at < self.pending.len() {
             match self.pending[at].poll(cx) {

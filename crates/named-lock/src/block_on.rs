@@ -1,6 +1,6 @@
 //! Runs a future of the lock's protocol on the calling thread: spins, yields, then parks.
 
-use crate::{bell, descriptor, mapping::Mapping, process::Unknown, slots};
+use crate::{descriptor, doorbell, mapping::Mapping, process::Unknown, slots};
 use core::{
     future::Future,
     hint::spin_loop,
@@ -48,13 +48,13 @@ pub(crate) fn block_on<F: Future>(
         } else if Instant::now() < *yields_until.get_or_insert_with(|| Instant::now() + YIELDING) {
             thread::yield_now();
         } else {
-            slots::look(map, me, bell::LONGEST)?;
-            let ticket = bell::prepare(map, me);
+            slots::look(map, me, doorbell::LONGEST)?;
+            let ticket = doorbell::prepare(map, me);
             if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
                 return Ok(out);
             }
-            let left = deadline.map_or(bell::LONGEST, |at| at.saturating_duration_since(Instant::now()));
-            bell::park(map, me, ticket, left);
+            let left = deadline.map_or(doorbell::LONGEST, |at| at.saturating_duration_since(Instant::now()));
+            doorbell::park(map, me, ticket, left);
         }
     }
 }

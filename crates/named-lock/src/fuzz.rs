@@ -4,7 +4,7 @@
 #![allow(unreachable_pub)]
 
 use crate::{
-    Error, NamedLock, Result, joining,
+    Error, NamedLock, Result, join,
     layout::{self, GHOSTS, RANKS, SLOT},
 };
 use core::time::Duration;
@@ -47,7 +47,7 @@ pub fn lock_file(folder: &Path, bytes: &[u8]) {
     };
     change(when & 7);
     let lock = timed("open", || {
-        let joined = joining::join(&path, Instant::now() + DEADLINE)?;
+        let joined = join::join(&path, Instant::now() + DEADLINE)?;
         Ok(NamedLock::of(path.clone(), joined))
     });
     if let Ok(lock) = lock {

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result, fork, session::Session, torn};
 use core::mem;
-use rma_lock::locks::{KeptRead, KeptWrite};
+use rma_lock::locks::{OwnedReadGuard, OwnedWriteGuard};
 use std::{sync::Arc, thread};
 
 /// The data that a lock protects may be half-written.
@@ -24,7 +24,7 @@ pub struct Torn {
 #[derive(Debug)]
 pub struct ReadGuard {
     /// `None` only during a release.
-    hold: Option<(Arc<Session>, KeptRead)>,
+    hold: Option<(Arc<Session>, OwnedReadGuard)>,
 }
 
 /// Exclusive access: there is no other holder. Returned by
@@ -36,13 +36,13 @@ pub struct ReadGuard {
 #[derive(Debug)]
 pub struct WriteGuard {
     /// `None` only during a release.
-    hold: Option<(Arc<Session>, KeptWrite)>,
+    hold: Option<(Arc<Session>, OwnedWriteGuard)>,
 }
 
 impl ReadGuard {
     /// Creates the guard for a call that has entered the session.
-    pub(crate) fn new(session: Arc<Session>, kept: KeptRead) -> Self {
-        ReadGuard { hold: Some((session, kept)) }
+    pub(crate) fn new(session: Arc<Session>, owned: OwnedReadGuard) -> Self {
+        ReadGuard { hold: Some((session, owned)) }
     }
 
     /// Releases the lock.
@@ -50,12 +50,12 @@ impl ReadGuard {
     /// # Errors
     /// [`Error::Forked`]: nothing is released in a child. [`Error::Lock`]: the error of the release.
     pub fn release(mut self) -> Result<()> {
-        let Some((session, kept)) = self.hold.take() else { return Ok(()) };
+        let Some((session, owned)) = self.hold.take() else { return Ok(()) };
         if let Err(forked) = session.check_process() {
-            mem::forget(kept);
+            mem::forget(owned);
             return Err(forked);
         }
-        let released = session.view.run(None, kept.release());
+        let released = session.view.run(None, owned.release());
         session.exit();
         released.map_err(Error::lock(&session.view.path))
     }
@@ -63,8 +63,8 @@ impl ReadGuard {
 
 impl Drop for ReadGuard {
     fn drop(&mut self) {
-        if let Some((session, kept)) = self.hold.take() {
-            drop(ReadGuard { hold: Some((session, kept)) }.release());
+        if let Some((session, owned)) = self.hold.take() {
+            drop(ReadGuard { hold: Some((session, owned)) }.release());
         }
     }
 }
@@ -72,16 +72,16 @@ impl Drop for ReadGuard {
 impl WriteGuard {
     /// Creates the guard for a call that has entered the session.
     #[inline]
-    pub(crate) fn new(session: Arc<Session>, kept: KeptWrite) -> Self {
+    pub(crate) fn new(session: Arc<Session>, owned: OwnedWriteGuard) -> Self {
         session.set_writes(true);
-        WriteGuard { hold: Some((session, kept)) }
+        WriteGuard { hold: Some((session, owned)) }
     }
 
     /// Returns whether the protected data may be half-written; `Some` only if
     /// [`NamedLock::mend`](crate::NamedLock::mend) returned this guard.
     pub fn torn(&self) -> Option<Torn> {
-        let (session, kept) = self.hold.as_ref()?;
-        let by = kept.torn()?.by;
+        let (session, owned) = self.hold.as_ref()?;
+        let by = owned.torn()?.by;
         Some(Torn { by: torn::process_of(&session.view.map, by) })
     }
 
@@ -91,10 +91,10 @@ impl WriteGuard {
     /// # Errors
     /// [`Error::Forked`], [`Error::Lock`].
     pub fn clear_torn(&mut self) -> Result<()> {
-        let Some((session, kept)) = &mut self.hold else { return Ok(()) };
+        let Some((session, owned)) = &mut self.hold else { return Ok(()) };
         session.check_process()?;
-        if kept.torn().is_some() {
-            session.view.run(None, kept.clear_torn()).map_err(Error::lock(&session.view.path))?;
+        if owned.torn().is_some() {
+            session.view.run(None, owned.clear_torn()).map_err(Error::lock(&session.view.path))?;
             torn::clear(&session.view.map);
         }
         Ok(())
@@ -105,14 +105,14 @@ impl WriteGuard {
     /// # Errors
     /// As [`ReadGuard::release`].
     pub fn release(mut self) -> Result<()> {
-        let Some((session, kept)) = self.hold.take() else { return Ok(()) };
+        let Some((session, owned)) = self.hold.take() else { return Ok(()) };
         if let Err(forked) = session.check_process() {
-            mem::forget(kept);
+            mem::forget(owned);
             return Err(forked);
         }
         // This comes first: once the lock is released, this process no longer writes.
         session.set_writes(false);
-        let released = session.view.run(None, kept.release());
+        let released = session.view.run(None, owned.release());
         session.exit();
         released.map_err(Error::lock(&session.view.path))
     }
@@ -120,15 +120,15 @@ impl WriteGuard {
 
 impl Drop for WriteGuard {
     fn drop(&mut self) {
-        let Some((session, kept)) = self.hold.take() else { return };
+        let Some((session, owned)) = self.hold.take() else { return };
         if !thread::panicking() || fork::this_process() != session.process {
-            drop(WriteGuard { hold: Some((session, kept)) }.release());
+            drop(WriteGuard { hold: Some((session, owned)) }.release());
             return;
         }
-        torn::say(&session.view.map, session.process);
+        torn::publish(&session.view.map, session.process);
         session.set_writes(false);
         // If the thread is panicking, this marks the data as torn before the lock is passed on.
-        drop(kept);
+        drop(owned);
         session.exit();
     }
 }

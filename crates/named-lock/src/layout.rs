@@ -8,7 +8,7 @@
 //!
 //! Rank 0 is not a process: its part holds the lock's own words, its *home*, which therefore
 //! outlives every process. The next ranks are processes. The last ones are *ghosts*, which never do
-//! anything, and die one after the other to make room ([`crate::joining`]).
+//! anything, and die one after the other to make room ([`crate::join`]).
 
 use rma_lock::{Lock, locks::RecoverableLock, locks::Recovery};
 
@@ -66,7 +66,7 @@ words! {
     /// In a slot: [`ALIVE`] until the rank has died.
     LIVE: 16;
     /// In a slot, 4 bytes: the rank's doorbell.
-    BELL: 24;
+    DOORBELL: 24;
     /// In a slot, in a separate cache line: the number of calls of the process that hold the lock
     /// or are about to.
     HOLDS: 64;

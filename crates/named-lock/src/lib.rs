@@ -55,20 +55,21 @@
 // process's membership in one *generation* of the lock, which is one file. `founding` makes and
 // replaces files, `joining` finds a place in one, `slots` are those places, and `provider` presents
 // the mapped memory as the fabric on which the lock's protocol runs.
-mod bell;
+mod acquire;
 mod block_on;
+mod create;
 mod descriptor;
+mod doorbell;
 mod error;
 mod file;
 mod fork;
-mod founding;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
 #[cfg(all(test, not(fuzzing)))]
 mod fuzz;
 mod guard;
-mod joining;
+mod join;
 mod layout;
 mod lock;
 mod mapping;
@@ -76,10 +77,9 @@ mod name;
 mod presence;
 mod process;
 mod provider;
+mod removed_files;
 mod session;
 mod slots;
-mod strays;
-mod taking;
 mod torn;
 
 pub use error::{Error, Result};

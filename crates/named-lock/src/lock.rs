@@ -1,15 +1,16 @@
 //! The lock's public interface.
 
 use crate::{
-    Error, ReadGuard, Result, WriteGuard, fork, joining, name,
+    Error, ReadGuard, Result, WriteGuard,
+    acquire::{PATIENCE, RECOVERING, Wait},
+    fork, join, name,
     session::Session,
-    taking::{PATIENCE, RECOVERING, Wait},
 };
 use core::time::Duration;
 use rdma_fabric::Time;
 use rma_lock::{
     LockError,
-    locks::{KeptRead, KeptWrite},
+    locks::{OwnedReadGuard, OwnedWriteGuard},
 };
 use std::{
     path::{self, Path, PathBuf},
@@ -62,7 +63,7 @@ impl NamedLock {
             path: path.as_ref().to_owned(),
             cause,
         })?;
-        let session = joining::join(&path, Instant::now() + PATIENCE)?;
+        let session = join::join(&path, Instant::now() + PATIENCE)?;
         Ok(NamedLock::of(path, session))
     }
 
@@ -171,10 +172,10 @@ impl NamedLock {
                     Wait::Not => view.within(RECOVERING, view.lock.try_read()).await?,
                     Wait::Until(at) => Some(view.lock.read_before(view.time(at)).await?),
                 }
-                .map(|guard| -> KeptRead { guard.keep() }))
+                .map(|guard| -> OwnedReadGuard { guard.into_owned() }))
             })
         })?;
-        Ok(held.map(|(session, kept)| ReadGuard::new(session, kept)))
+        Ok(held.map(|(session, owned)| ReadGuard::new(session, owned)))
     }
 
     fn exclusive(&self, wait: Wait) -> Result<Option<WriteGuard>> {
@@ -184,10 +185,10 @@ impl NamedLock {
                     Wait::Not => view.within(RECOVERING, view.lock.try_write()).await?,
                     Wait::Until(at) => Some(view.lock.write_before(view.time(at)).await?),
                 }
-                .map(|guard| -> KeptWrite { guard.keep() }))
+                .map(|guard| -> OwnedWriteGuard { guard.into_owned() }))
             })
         })?;
-        Ok(held.map(|(session, kept)| WriteGuard::new(session, kept)))
+        Ok(held.map(|(session, owned)| WriteGuard::new(session, owned)))
     }
 
     fn mended(&self, wait: Wait) -> Result<Option<WriteGuard>> {
@@ -199,10 +200,10 @@ impl NamedLock {
                 };
                 match view.lock.mend_before(deadline).await {
                     Err(LockError::TimedOut) if matches!(wait, Wait::Not) => Ok(None),
-                    mended => Ok(Some(mended?.keep())),
+                    mended => Ok(Some(mended?.into_owned())),
                 }
             })
         })?;
-        Ok(held.map(|(session, kept)| WriteGuard::new(session, kept)))
+        Ok(held.map(|(session, owned)| WriteGuard::new(session, owned)))
     }
 }

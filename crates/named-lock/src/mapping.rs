@@ -4,7 +4,7 @@
 //! `base..base + len` is mapped, shared and writable, from [`Mapping::new`] until the last owner is
 //! dropped; `base` is aligned to a page, and `len` is [`layout::file_bytes`]. Words, which precede
 //! [`layout::PARTS`], are accessed as atomics only, each always with the same width:
-//! [`Mapping::word`] refuses doorbells, and [`Mapping::bell`] returns only doorbells. The parts
+//! [`Mapping::word`] refuses doorbells, and [`Mapping::doorbell`] returns only doorbells. The parts
 //! behind them are accessed through [`access`] only. Wherever an address is computed from an
 //! offset, the offset is checked. Other processes may write anything at any time, which for atomics
 //! and `access` is a value like any other. (If a process truncates the file, the system raises a
@@ -23,7 +23,7 @@ use core::{
 use memmap2::{MmapOptions, MmapRaw};
 use rdma_fabric::{
     Amo, RemoteAddr, access,
-    provider::{Anchor, Place},
+    provider::{KeepAlive, Place},
 };
 use std::{os::fd::OwnedFd, path::Path, sync::Arc};
 
@@ -55,8 +55,8 @@ impl Mapping {
     /// If there is no word at `at`; all offsets are from [`layout`] and checked ranks.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        let is_bell = at >= layout::slot(0) && at % layout::SLOT == layout::BELL;
-        assert!(at.is_multiple_of(8) && at + 8 <= layout::PARTS && !is_bell);
+        let is_doorbell = at >= layout::slot(0) && at % layout::SLOT == layout::DOORBELL;
+        assert!(at.is_multiple_of(8) && at + 8 <= layout::PARTS && !is_doorbell);
         // SAFETY: inside the mapping, before the parts, aligned, and not a doorbell: by the
         // assertion.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
@@ -77,10 +77,10 @@ impl Mapping {
     /// # Panics
     /// If `rank` is out of range.
     #[inline(always)]
-    pub(crate) fn bell(&self, rank: usize) -> &AtomicU32 {
+    pub(crate) fn doorbell(&self, rank: usize) -> &AtomicU32 {
         assert!(rank < RANKS);
         // SAFETY: inside the mapping, before the parts, and aligned; accessed here only.
-        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(layout::slot(rank) + layout::BELL).cast()) }
+        unsafe { AtomicU32::from_ptr(self.base.as_ptr().add(layout::slot(rank) + layout::DOORBELL).cast()) }
     }
 
     /// Returns the location of `len` bytes at an address in the lock's parts; `None` if they are
@@ -96,16 +96,16 @@ impl Mapping {
     }
 
     /// Returns the place of bytes in the lock's parts; `None` if they are not inside the rank's
-    /// part, or if the anchor does not hold this mapping.
-    pub(crate) fn place(&self, addr: RemoteAddr, len: usize, anchor: &Anchor) -> Option<Place> {
-        anchor.get::<Arc<Mapping>>().filter(|kept| ptr::eq(&***kept, self))?;
+    /// part, or if the keep-alive does not hold this mapping.
+    pub(crate) fn place(&self, addr: RemoteAddr, len: usize, keep_alive: &KeepAlive) -> Option<Place> {
+        keep_alive.get::<Arc<Mapping>>().filter(|kept| ptr::eq(&***kept, self))?;
         let start = self.part(addr, len).filter(|_| addr.region.generation == ALIVE)?;
         let rank = addr.rank.index();
         let live = NonNull::from(self.slot_word(rank, layout::LIVE));
-        let bell = NonNull::from(self.bell(rank));
-        // SAFETY: the anchor keeps alive the mapping, which contains all of these; the bytes are
-        // valid for every value of `live`, and accessed through `access` only.
-        Some(unsafe { Place::mapped(start, len, live, bell, addr, anchor.clone()) })
+        let doorbell = NonNull::from(self.doorbell(rank));
+        // SAFETY: the keep-alive keeps alive the mapping, which contains all of these; the bytes
+        // are valid for every value of `live`, and accessed through `access` only.
+        Some(unsafe { Place::mapped(start, len, live, doorbell, addr, keep_alive.clone()) })
     }
 
     /// Copies bytes out of the lock's parts. Returns false if the range is not inside a part.

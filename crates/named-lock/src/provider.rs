@@ -6,7 +6,7 @@
 //! dead ranks. Notices, queues and allocations are not supported.
 
 use crate::{
-    bell,
+    doorbell,
     layout::{self, ALIVE, RANKS},
     mapping::Mapping,
     slots::{self, State},
@@ -17,7 +17,8 @@ use rdma_fabric::{
     access,
     error::Literal,
     provider::{
-        Anchor, Boxed, Ended, Goal, JobFacts, Leftover, Nodes, Place, Posted, Provider, Sink, Slot, Source, Token,
+        Boxed, Deferred, Ended, JobFacts, KeepAlive, Nodes, Place, Posted, Provider, Sink, Source, Token, WaitFor,
+        WaitState,
     },
 };
 use std::{sync::Arc, time::Instant};
@@ -27,9 +28,9 @@ const PART: RegionKey = RegionKey { index: 0, generation: ALIVE };
 
 /// One process's access to a lock's file.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct RankHandle {
     map: Arc<Mapping>,
-    anchor: Anchor,
+    keep_alive: KeepAlive,
     me: Rank,
     start: Instant,
 }
@@ -44,15 +45,15 @@ pub(crate) fn fabric(map: &Arc<Mapping>, me: Rank, start: Instant) -> Fabric {
     caps.atomics = Atomics::Hardware;
     caps.strong_progress = true;
     let facts = JobFacts { ranks: RANKS, nodes: Nodes::Blocks(RANKS), caps };
-    let seat = Seat { map: map.clone(), anchor: Anchor::new(map.clone()), me, start };
-    Fabric::new(me, Arc::new(facts), seat)
+    let handle = RankHandle { map: map.clone(), keep_alive: KeepAlive::new(map.clone()), me, start };
+    Fabric::new(me, Arc::new(facts), handle)
 }
 
 fn unsupported(feature: Literal) -> FabricError {
     FabricError::Unsupported { feature }
 }
 
-impl Seat {
+impl RankHandle {
     /// Returns an error if an access that cannot be made directly is refused.
     fn refusal(&self, addr: RemoteAddr) -> Result<()> {
         if addr.rank.index() >= RANKS {
@@ -74,7 +75,7 @@ impl Seat {
     }
 
     fn posted(outcome: Result<u64>) -> Posted {
-        outcome.map_or_else(Posted::failed, Posted::Over)
+        outcome.map_or_else(Posted::failed, Posted::Complete)
     }
 
     /// Copies between two parts through this process.
@@ -82,7 +83,7 @@ impl Seat {
         let mut bytes = vec![0; len];
         self.done(from, |map| map.copy_out(from, &mut bytes).then_some(()))?;
         self.done(to, |map| map.copy_in(to, &bytes).then_some(()))?;
-        bell::ring(&self.map, to.rank.index());
+        doorbell::ring(&self.map, to.rank.index());
         Ok(())
     }
 
@@ -110,7 +111,7 @@ impl Seat {
     }
 }
 
-impl Provider for Seat {
+impl Provider for RankHandle {
     fn alloc(&self, _: usize) -> Result<Region> {
         Err(unsupported(&"memory beside a lock's own"))
     }
@@ -124,7 +125,7 @@ impl Provider for Seat {
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _width: usize) -> Result<Place> {
         addr.fits(len, align, layout::part_bytes() as u64)?;
-        self.done(addr, |map| map.place(addr, len, &self.anchor))
+        self.done(addr, |map| map.place(addr, len, &self.keep_alive))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], _waiting: bool) -> Result<()> {
@@ -133,18 +134,18 @@ impl Provider for Seat {
 
     fn write(&self, to: &Place, from: &[u8], _waited: bool) -> Result<()> {
         self.done(to.addr(), |map| map.copy_in(to.addr(), from).then_some(()))?;
-        bell::ring(&self.map, to.rank().index());
+        doorbell::ring(&self.map, to.rank().index());
         Ok(())
     }
 
-    fn ring(&self, place: &Place) {
+    fn wake(&self, place: &Place) {
         if place.rank().index() < RANKS {
-            bell::ring(&self.map, place.rank().index());
+            doorbell::ring(&self.map, place.rank().index());
         }
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        Seat::posted(match (from, notice) {
+        RankHandle::posted(match (from, notice) {
             (_, Some(_)) => Err(unsupported(&"notices")),
             (Source::Bytes(bytes), None) => self.write(to, bytes, true).map(|()| 0),
             (Source::Place(own), None) => self.copied(to.addr(), own.addr(), own.len()).map(|()| 0),
@@ -152,7 +153,7 @@ impl Provider for Seat {
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
-        Seat::posted(match to {
+        RankHandle::posted(match to {
             Sink::Bytes(bytes) => self.read(from, bytes, false).map(|()| 0),
             Sink::Place(own) => self.copied(own.addr(), from.addr(), own.len()).map(|()| 0),
         })
@@ -163,12 +164,12 @@ impl Provider for Seat {
             return Posted::failed(unsupported(&"atomics of 4 bytes"));
         }
         let old = self.done(word.addr(), |map| map.modify(word.addr(), amo));
-        self.ring(word);
-        Seat::posted(old)
+        self.wake(word);
+        RankHandle::posted(old)
     }
 
     fn nop(&self) -> Posted {
-        Posted::Over(0)
+        Posted::Complete(0)
     }
 
     fn poll(&self, _: &mut Token, _: Sink<'_>, _: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -185,32 +186,32 @@ impl Provider for Seat {
         Err(unsupported(&"notices"))
     }
 
-    /// Polls a wait, which [`crate::block_on`] polls again. The slot stores the number of deaths at
-    /// the last check.
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Word(_, deps) => {
+    /// Polls a wait, which [`crate::block_on`] polls again. The wait state stores the number of
+    /// deaths at the last check.
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Word(_, deps) => {
                 let known = 1 + slots::deaths(&self.map);
-                if slot.0[0] != known {
-                    slot.0[0] = known;
+                if wait_state.0[0] != known {
+                    wait_state.0[0] = known;
                     self.outlook(&deps)?;
                 } else if let Deps::One(_) = deps {
                     self.outlook(&deps)?;
                 }
                 Poll::Pending
             }
-            Goal::Until(at) if self.now() < at => Poll::Pending,
-            Goal::Flush(_) => {
+            WaitFor::Until(at) if self.now() < at => Poll::Pending,
+            WaitFor::Flush(_) => {
                 access::barrier();
                 Poll::Ready(Ok(()))
             }
-            Goal::Notice(_) => Poll::Ready(Err(unsupported(&"notices"))),
-            Goal::Until(_) | Goal::Room(_) | Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
+            WaitFor::Notice(_) => Poll::Ready(Err(unsupported(&"notices"))),
+            WaitFor::Until(_) | WaitFor::Room(_) | WaitFor::Busy(_) | WaitFor::Charge(..) => Poll::Ready(Ok(())),
         }
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Goal<'_>, _: Ended) {
-        *slot = Slot::default();
+    fn end_wait(&self, wait_state: &mut WaitState, _: WaitFor<'_>, _: Ended) {
+        *wait_state = WaitState::default();
     }
 
     fn now(&self) -> Time {
@@ -218,8 +219,8 @@ impl Provider for Seat {
     }
 
     /// Operations complete when they are posted, so the remaining work never waits.
-    fn detach(&self, rest: Leftover<'_>) {
-        let over = rest.poll_once(&mut Context::from_waker(Waker::noop()));
+    fn detach(&self, deferred: Deferred<'_>) {
+        let over = deferred.poll_once(&mut Context::from_waker(Waker::noop()));
         debug_assert!(over.is_ready() || std::thread::panicking(), "{} left a future that waits for others", self.me);
     }
 }

@@ -1,7 +1,7 @@
 //! The membership of a process in one generation of a lock, which is one file.
 
 use crate::{
-    Error, Result, bell, block_on,
+    Error, Result, block_on, doorbell,
     error::Failed,
     file, fork,
     layout::{self, RECOVERY},
@@ -32,7 +32,7 @@ pub(crate) enum Gate {
     Closing,
     /// The generation has ended: no process holds the lock in it or ever will. Another file exists,
     /// or is about to be made.
-    Over,
+    Ended,
 }
 
 impl Gate {
@@ -41,7 +41,7 @@ impl Gate {
         match map.word(layout::GATE).load(SeqCst) {
             0 => Gate::Open,
             1 => Gate::Closing,
-            _ => Gate::Over,
+            _ => Gate::Ended,
         }
     }
 
@@ -117,7 +117,7 @@ pub(crate) struct Session {
 impl Session {
     /// Makes this process the rank of `view`, whose slot is free. The caller has locked the file.
     pub(crate) fn begin(view: View, process: Process) -> Result<Self> {
-        bell::register_process();
+        doorbell::register_process();
         let presence = Presence::new(&view.file, &view.path)?;
         let folder = file::keep_folder(&view.path);
         let taken = slots::take(&view.map, view.rank, process);

@@ -1,7 +1,7 @@
 //! The slots of a lock's file: the process of each rank, and the ranks that are dead.
 
 use crate::{
-    bell,
+    doorbell,
     layout::{self, ALIVE, FIRST_GHOST, PROCESSES, RANKS},
     mapping::Mapping,
     process::{Process, Unknown},
@@ -145,7 +145,7 @@ fn count_deaths(map: &Mapping) {
     // Release: pairs with the acquire in `deaths`.
     if map.word(layout::DEATHS).fetch_max(dead, SeqCst) < dead {
         fence(SeqCst);
-        MEMBERS.for_each(|rank| bell::ring(map, rank));
+        MEMBERS.for_each(|rank| doorbell::ring(map, rank));
     }
 }
 
@@ -258,11 +258,11 @@ mod tests {
     fn a_death_that_is_counted_wakes_those_that_wait() {
         let map = with_a_dead_holder();
         publish(&map, OTHER);
-        let ticket = bell::prepare(&map, THIS);
+        let ticket = doorbell::prepare(&map, THIS);
         thread::scope(|scope| {
             let waits = scope.spawn(|| {
                 let began = Instant::now();
-                bell::park(&map, THIS, ticket, bell::LONGEST);
+                doorbell::park(&map, THIS, ticket, doorbell::LONGEST);
                 began.elapsed()
             });
             look(&map, OTHER + 1, Duration::ZERO).expect("it can be probed");
@@ -270,8 +270,8 @@ mod tests {
         });
         // The word that it parks on has changed, so it does not park again.
         let began = Instant::now();
-        bell::park(&map, THIS, ticket, bell::LONGEST);
-        assert!(began.elapsed() < bell::LONGEST, "it parked on");
+        doorbell::park(&map, THIS, ticket, doorbell::LONGEST);
+        assert!(began.elapsed() < doorbell::LONGEST, "it parked on");
     }
 
     #[test]

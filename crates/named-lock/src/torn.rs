@@ -26,7 +26,7 @@ pub(crate) fn process_of(map: &Mapping, by: Rank) -> u32 {
 }
 
 /// Records that a live process has left the data half-written.
-pub(crate) fn say(map: &Mapping, number: u32) {
+pub(crate) fn publish(map: &Mapping, number: u32) {
     map.word(layout::TORN_BY).store(number.into(), SeqCst);
 }
 
@@ -86,7 +86,7 @@ mod tests {
         slots::bury(&map, 9, State::of(&map, 9).1);
         assert_eq!(by(9), WRITER, "a process that was found dead");
         assert_eq!((by(5), by(0), by(140), by(u32::MAX)), (0, 0, 0, 0), "ranks that no process is");
-        say(&map, 4711);
+        publish(&map, 4711);
         assert_eq!((by(9), by(5)), (4711, 4711), "one that is in no slot");
         clear(&map);
         assert_eq!(by(9), WRITER);
@@ -109,7 +109,7 @@ mod tests {
                 slots::bury(&map, 9, State::of(&map, 9).1);
             }
             assert_eq!(left(&map), Some(WRITER));
-            say(&map, 4711);
+            publish(&map, 4711);
             assert_eq!(left(&map), Some(4711));
             slots::bury(&map, 9, State::of(&map, 9).1);
             clear(&map);

@@ -83,7 +83,7 @@ impl AddAssign for Waits {
     }
 }
 
-/// The goal of a wait.
+/// What a wait waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
@@ -186,7 +186,7 @@ pub struct RankCounts {
     pub nops: u64,
     /// Waits for words that began, whether or not they had to wait.
     pub word_waits: u64,
-    /// All waits, by their goals.
+    /// All waits, by their kinds.
     pub waits: BTreeMap<WaitKind, Waits>,
 }
 

@@ -46,7 +46,7 @@ pub use event::{Event, EventKind, Events};
 pub use gathering::{Detail, Gathering, Watched};
 pub use observation::Observation;
 pub use observer::observed;
-pub use output::{Output, print, say};
+pub use output::{Output, emit, print};
 pub use record_files::{RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 pub use recorder::{RankRecord, Recorder};
 pub use wanted::{PreparedReport, WantedReport};

@@ -77,7 +77,7 @@ pub fn print(text: &str) -> Result<(), ObserveError> {
 }
 
 /// Writes a line to standard error. A failure can't be reported, and nothing else depends on it.
-pub fn say(text: impl std::fmt::Display) {
+pub fn emit(text: impl std::fmt::Display) {
     // In one write, so that lines of several processes are not mixed. `eprintln!` would panic.
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }

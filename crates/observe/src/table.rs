@@ -60,7 +60,7 @@ fn rest(out: &mut String, all: usize, what: &str) {
     }
 }
 
-/// Writes the waits of all ranks by their goals, in one line.
+/// Writes the waits of all ranks by their kinds, in one line.
 fn waits<'a>(out: &mut String, ranks: impl Iterator<Item = &'a RankCounts>) {
     let mut all = RankCounts::default();
     for rank in ranks {

@@ -4,7 +4,7 @@ use crate::{
     error::ObserveError,
     gathering::Detail,
     observation::Observation,
-    output::{Output, print, say},
+    output::{Output, emit, print},
     record_files::{RECORDS_VARIABLE, RecordDirectory},
 };
 use std::{
@@ -96,10 +96,10 @@ impl PreparedReport {
         };
         let trace = self.trace.map_or(Ok(()), |out| write_trace(out, observation));
         if self.stats {
-            say(observation.table().trim_end());
+            emit(observation.table().trim_end());
         }
         if let (Err(_), Err(also)) = (&json, &trace) {
-            say(format_args!("error: {also}"));
+            emit(format_args!("error: {also}"));
         }
         json.and(trace)
     }
@@ -119,6 +119,6 @@ fn write_trace(out: Output, observation: &Observation) -> Result<(), ObserveErro
     if missing > 0 {
         line += &format!(", nothing of {missing} of {} ranks", observation.ranks());
     }
-    say(line);
+    emit(line);
     Ok(())
 }

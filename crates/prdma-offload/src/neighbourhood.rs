@@ -203,7 +203,7 @@ impl Neighbourhood {
             let shown_blocks = shown.as_ref().map(|shown| &shown.blocks);
             let builder = RequestBuilder { group, headers, requests: &requests, blocks: shown_blocks, options, wish };
             let mut made = builder.make_by_node().await?;
-            shown?.attach(channels, &mut made.wires);
+            shown?.attach(channels, &mut made.connections);
             Ok(Request::new(made, channels, &blocks?))
         })
     }

@@ -96,7 +96,7 @@ pub fn points_init<'a>(
         let made = builder.make().await?.into_iter().zip(&requests);
         let mut made: Vec<_> = made
             .map(|(mut made, channels)| {
-                shown.iter_mut().for_each(|shown| shown.attach(channels, &mut made.wires));
+                shown.iter_mut().for_each(|shown| shown.attach(channels, &mut made.connections));
                 Request::new(made, channels, &given)
             })
             .collect();
@@ -131,7 +131,7 @@ pub fn exchange_init<'a>(
         let requests = [&channels[..]];
         let builder = RequestBuilder { group, headers: &headers, requests: &requests, blocks, options, wish };
         let mut made = builder.make_by_node().await?;
-        shown.iter_mut().for_each(|shown| shown.attach(&channels, &mut made.wires));
+        shown.iter_mut().for_each(|shown| shown.attach(&channels, &mut made.connections));
         Ok(Request::new(made, &channels, &given))
     })
 }

@@ -137,12 +137,12 @@ impl Request {
 
     async fn begin(&mut self) -> engine::Result<()> {
         self.made.fabric.charge(cost::START).await;
-        self.made.wires.pack().map_err(Box::new)?;
+        self.made.connections.pack().map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration).map_err(Box::new)?;
         }
         if self.copies() {
-            Box::pin(self.copied(&self.made.wires.packs, Reduction::begun_bytes)).await;
+            Box::pin(self.copied(&self.made.connections.packs, Reduction::begun_bytes)).await;
         }
         self.made.engine.start(self.number()).await
     }
@@ -150,7 +150,7 @@ impl Request {
     /// Breaks the request; returns the most specific error.
     #[cold]
     fn broken(&mut self, error: PrdmaError) -> Box<PrdmaError> {
-        let error = Box::new(self.made.wires.name_loss(&self.made.fabric, error));
+        let error = Box::new(self.made.connections.name_loss(&self.made.fabric, error));
         self.state = State::Broken(error.clone());
         error
     }
@@ -164,7 +164,7 @@ impl Request {
     /// [`rdma_fabric::FabricError::PeersLeft`] if all neighbours have ended, and other errors of
     /// the fabric; each of them breaks the request. [`PrdmaError::Broken`] if it already was.
     pub async fn wait(&mut self) -> Result<()> {
-        if self.is_over()? {
+        if self.is_complete()? {
             return Ok(());
         }
         let waited = self.made.engine.wait(self.number()).await;
@@ -177,7 +177,7 @@ impl Request {
     /// # Errors
     /// As [`Request::wait`].
     pub async fn test(&mut self) -> Result<bool> {
-        if self.is_over()? {
+        if self.is_complete()? {
             return Ok(true);
         }
         match self.made.engine.test(self.number()).await {
@@ -194,7 +194,7 @@ impl Request {
     }
 
     /// Returns whether there is nothing to wait for.
-    fn is_over(&self) -> Result<bool> {
+    fn is_complete(&self) -> Result<bool> {
         match &self.state {
             State::Inactive => Ok(true),
             State::Active => Ok(false),
@@ -212,15 +212,15 @@ impl Request {
     async fn end_in_time(&mut self, ended: engine::Result<()>) -> engine::Result<()> {
         let ended = self.end(ended);
         if ended.is_ok() && self.copies() {
-            Box::pin(self.copied(&self.made.wires.unpacks, Reduction::finished_bytes)).await;
+            Box::pin(self.copied(&self.made.connections.unpacks, Reduction::finished_bytes)).await;
         }
         ended
     }
 
     /// Returns whether the CPU copies any data.
     fn copies(&self) -> bool {
-        let wires = &self.made.wires;
-        !wires.packs.is_empty() || !wires.unpacks.is_empty() || self.reduction.is_some()
+        let connections = &self.made.connections;
+        !connections.packs.is_empty() || !connections.unpacks.is_empty() || self.reduction.is_some()
     }
 
     /// Charges the time of copying. Boxed, so that a request that copies nothing has small futures.
@@ -245,7 +245,7 @@ impl Request {
 
     /// Moves the received data to their destinations.
     fn unpack(&mut self) -> engine::Result<()> {
-        self.made.wires.unpack().map_err(Box::new)?;
+        self.made.connections.unpack().map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
             reduction.finish(self.iteration, &mut self.scratch).map_err(Box::new)?;
         }

@@ -68,22 +68,27 @@ pub(crate) trait Model {
     }
 
     /// The effect on memory when `member` starts iteration `k`.
-    fn start(&self, memory: &mut Self::Memory, member: usize, k: u8) -> Result<(), Wrong> {
+    fn start(&self, memory: &mut Self::Memory, member: usize, k: u8) -> Result<(), Violation> {
         let _ = (memory, member, k);
         Ok(())
     }
 
     /// Starts a put of iteration `k`, slot `of.1` of queue `of.0`, and returns its data.
-    fn leave(&self, memory: &mut Self::Memory, of: (usize, usize), k: u8) -> Result<Self::Data, Wrong>;
+    fn leave(&self, memory: &mut Self::Memory, of: (usize, usize), k: u8) -> Result<Self::Data, Violation>;
 
     /// The effect on memory when a put arrives.
-    fn arrive(&self, memory: &mut Self::Memory, rounds: &[Rounds], put: Arrival<'_, Self::Data>) -> Result<(), Wrong> {
+    fn arrive(
+        &self,
+        memory: &mut Self::Memory,
+        rounds: &[Rounds],
+        put: Arrival<'_, Self::Data>,
+    ) -> Result<(), Violation> {
         let _ = (memory, rounds, put);
         Ok(())
     }
 
     /// Checks memory when `member` ends iteration `k`.
-    fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Wrong> {
+    fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Violation> {
         let _ = (memory, rounds, member, k);
         Ok(())
     }
@@ -101,7 +106,7 @@ pub(crate) struct Arrival<'a, D> {
 
 /// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Violation {
     /// An error found by the model.
     Memory(String),
     /// No further event is possible, and a member has not ended.
@@ -125,7 +130,7 @@ struct Orders<'m, T>(&'m T);
 impl<T: Model> System for Orders<'_, T> {
     type State = StateOf<T>;
     type Move = Event;
-    type Violation = Wrong;
+    type Violation = Violation;
     type Abort = Infallible;
     type Key = Whole<StateOf<T>>;
 
@@ -151,7 +156,7 @@ impl<T: Model> System for Orders<'_, T> {
 }
 
 /// Explores all orders of events; returns the number of states.
-pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Wrong> {
+pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Violation> {
     let Ok(found) = Search::new().run(&mut Orders(model));
     match found.end {
         End::Violated(wrong, _) => Err(wrong),
@@ -171,7 +176,7 @@ impl Chance {
 }
 
 /// Executes one random order of events, in which one member is slow, as are the puts of one queue.
-pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Wrong> {
+pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Violation> {
     let mut chance = Chance(seed);
     let (slow, lame) = (chance.below(model.members()), chance.below(model.queues().len().max(1)) as u16);
     let mut state = start(model);

@@ -26,7 +26,7 @@ pub struct Handle<T: 'static> {
     /// The result, or the value from which it is derived; `None` after it was taken.
     value: Option<T>,
     /// An operation that did not complete when posted. Dropped only by [`Handle::drop`], which is
-    /// inlined into the short path.
+    /// inlined into the fast path.
     in_flight: ManuallyDrop<Option<InFlight<T>>>,
 }
 
@@ -51,7 +51,7 @@ impl<T> ReturnedValue<T> {
 
 impl<T> Handle<T> {
     #[inline(always)]
-    pub(crate) fn over(value: T) -> Self {
+    pub(crate) fn complete(value: T) -> Self {
         Handle { value: Some(value), in_flight: ManuallyDrop::new(None) }
     }
 
@@ -63,7 +63,7 @@ impl<T> Handle<T> {
 
 /// Polls an operation that did not complete when posted.
 #[inline(never)]
-fn go_on<T>(handle: &mut Handle<T>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+fn resume<T>(handle: &mut Handle<T>, cx: &mut Context<'_>) -> Poll<Result<T>> {
     let (Some(in_flight), Some(value)) = (&mut *handle.in_flight, &mut handle.value) else { taken() };
     let InFlight { fabric, token, returns } = in_flight;
     let Poll::Ready(outcome) = fabric.provider().poll(token, (returns.sink)(value), cx) else { return Poll::Pending };
@@ -97,7 +97,7 @@ impl<T: Unpin> Future for Handle<T> {
             }
         }
         // Matched and rebuilt, so that a result that is immediately ready stays in registers.
-        match go_on(&mut self, cx) {
+        match resume(&mut self, cx) {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending => Poll::Pending,
@@ -133,7 +133,7 @@ impl<T> Handle<T> {
             }
             std::thread::yield_now();
         }
-        match go_on(&mut self, &mut Context::from_waker(Waker::noop())) {
+        match resume(&mut self, &mut Context::from_waker(Waker::noop())) {
             Poll::Ready(out) => out,
             Poll::Pending => Err(blocking),
         }

@@ -89,7 +89,7 @@ pub struct Caps {
     /// The best method by which existing memory can be registered; [`crate::Registered::way`]
     /// returns the method used for a registration.
     pub register_existing: Existing,
-    /// Whether there is memory [without a key](crate::Fabric::keyless), and whether it is mapped.
+    /// Whether there is [protected memory](crate::Fabric::protected), and whether it is mapped.
     pub locked_memory: LockedMemory,
     /// Whether a rank may have [helpers](crate::Fabric::helper).
     pub helpers: bool,

@@ -30,11 +30,11 @@
 //!   next call in which its rank waits.
 //!
 //! # Safety
-//! Everything is safe to call, except for the functions that create or use a [`Pact`] that allows
-//! references. Memory that others may write is never exposed as a slice: it is read and written by
-//! copying. References exist only to memory [without a key](Fabric::keyless), under a lock's guard.
-//! A peer that breaks the rules can only write wrong *values* into memory that was registered for
-//! it.
+//! Everything is safe to call, except for the functions that create or use an [`AccessPolicy`] that
+//! allows references. Memory that others may write is never exposed as a slice: it is read and
+//! written by copying. References exist only to [protected memory](Fabric::protected), under a
+//! lock's guard. A peer that breaks the rules can only write wrong *values* into memory that was
+//! registered for it.
 //!
 //! # Reading order
 //! The core in an hour, about 3000 lines with their documentation:
@@ -57,6 +57,7 @@
 pub mod access;
 pub mod error;
 mod fabric;
+pub mod fast_path;
 mod group;
 mod handle;
 mod job;
@@ -66,19 +67,18 @@ mod offload;
 pub mod op;
 pub mod provider;
 mod rank;
-pub mod soon;
 mod time;
 mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use error::{FabricError, Result};
-pub use fabric::{Deps, Fabric, MulticastSpan, Prepared, Program, ProgramResult};
+pub use fabric::{Deps, Direct, Fabric, MulticastSpan, Prepared, Program, ProgramResult};
 pub use group::{Group, GroupMemory};
 pub use handle::Handle;
 pub use job::{Atomics, Caps, Existing, Multicasts, PutOrder};
 pub use memory::{
-    Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Pact, Part, Region, RegionKey, RegisterError,
-    Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
+    AccessPolicy, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Part, Region, RegionKey,
+    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
 };
 pub use offload::{barrier, control_queue, control_queue::ControlQueue, triggered, triggered::Triggers};
 pub use op::{Blocks, GetSink, Notice, Operation, PutSource, Refused};

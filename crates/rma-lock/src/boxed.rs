@@ -2,7 +2,7 @@
 
 use crate::{
     Result,
-    in_place::{FastPath, in_place},
+    fast_path::{FastPath, fast_path},
 };
 use core::{
     future::Future,
@@ -47,7 +47,7 @@ where
     }
 }
 
-/// A short path that polls one of several futures, and boxes it if it does not complete
+/// A fast path that polls one of several futures, and boxes it if it does not complete
 /// immediately.
 pub(crate) struct PollOnce<First, Out>(First, PhantomData<fn() -> Out>);
 
@@ -60,7 +60,7 @@ where
     type Stage = Boxed<'a, Out>;
 
     #[inline(always)]
-    fn now(self, cx: &mut Context<'_>) -> Result<Out, Boxed<'a, Out>> {
+    fn fast(self, cx: &mut Context<'_>) -> Result<Out, Boxed<'a, Out>> {
         self.0(cx)
     }
 }
@@ -73,7 +73,7 @@ where
     First: FnOnce(&mut Context<'_>) -> Result<Out, Boxed<'a, Out>>,
     Out: 'a,
 {
-    in_place(PollOnce(first, PhantomData), |rest| rest)
+    fast_path(PollOnce(first, PhantomData), |rest| rest)
 }
 
 /// Polls `future`, and boxes it if it is still pending.
@@ -96,34 +96,34 @@ pub(crate) fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output
 }
 
 /// A value that is already available, or a boxed future of it.
-pub(crate) enum Soon<'a, T> {
+pub(crate) enum MaybeReady<'a, T> {
     /// `None` after it has been taken.
-    Now(Option<T>),
-    Later(Boxed<'a, T>),
+    Ready(Option<T>),
+    Boxed(Boxed<'a, T>),
 }
 
-impl<'a, T> Soon<'a, T> {
+impl<'a, T> MaybeReady<'a, T> {
     #[inline]
-    pub(crate) fn now(value: T) -> Self {
-        Soon::Now(Some(value))
+    pub(crate) fn ready(value: T) -> Self {
+        MaybeReady::Ready(Some(value))
     }
 
     #[cold]
-    pub(crate) fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
-        Soon::Later(Box::pin(future))
+    pub(crate) fn boxed(future: impl Future<Output = T> + Send + 'a) -> Self {
+        MaybeReady::Boxed(Box::pin(future))
     }
 }
 
-impl<T> Unpin for Soon<'_, T> {}
+impl<T> Unpin for MaybeReady<'_, T> {}
 
-impl<T> Future for Soon<'_, T> {
+impl<T> Future for MaybeReady<'_, T> {
     type Output = T;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         match &mut *self {
-            Soon::Now(value) => Poll::Ready(value.take().expect("polled after the end")),
-            Soon::Later(future) => future.as_mut().poll(cx),
+            MaybeReady::Ready(value) => Poll::Ready(value.take().expect("polled after the end")),
+            MaybeReady::Boxed(future) => future.as_mut().poll(cx),
         }
     }
 }

@@ -30,7 +30,8 @@ pub use crate::{
     nodes::{Aggregated, AggregatedGuard, AggregatedOptions, Levels},
     ranks::{EachGuard, EachLock, EachOptions, PerRankGuard, PerRankLock},
     recovery::{
-        KeptRead, KeptWrite, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Room, Torn,
+        OwnedReadGuard, OwnedWriteGuard, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Recovery, Room,
+        Torn,
     },
     rw_lock::{Choice, Hint, LockKind, UnknownLock},
 };

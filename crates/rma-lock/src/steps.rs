@@ -108,9 +108,9 @@ pub enum Node {
     /// It stays in use: by the holder, or in a queue from which no rank takes it.
     Kept,
     /// It is released unchanged: no other rank has known it.
-    Fresh,
+    Clean,
     /// It is released, and its words show whether it has left its queue.
-    Worn,
+    Dirty,
 }
 
 /// A lock's protocol.

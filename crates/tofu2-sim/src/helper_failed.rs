@@ -35,7 +35,7 @@ impl HelperEnd {
 }
 
 /// Returns whether a program's error was caused by a failed helper of its rank.
-pub(crate) fn is_told_by(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_reported_by(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if matches!(error.downcast_ref(), Some(FabricError::HelperFailed { .. })) {

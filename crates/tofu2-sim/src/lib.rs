@@ -10,7 +10,7 @@
 
 mod available;
 mod control_queue;
-mod ends;
+mod exit_report;
 #[cfg(all(fuzzing, feature = "timeline"))]
 #[doc(hidden)]
 pub mod fuzz;
@@ -23,6 +23,6 @@ pub mod shm;
 pub mod virt;
 
 pub use control_queue::QueueMachine;
-pub use ends::ends_in_words;
+pub use exit_report::ends_in_words;
 pub use helper_failed::HelperFailed;
 pub use job_error::{Awaited, JobError, Stuck, Whom};

@@ -11,7 +11,7 @@
 //! ```
 
 mod counted;
-mod here;
+mod intranode;
 
 use onesided::{Group, ProgramResult, Rank};
 use rdma_fabric::{Amo, Deps, Fabric};
@@ -58,7 +58,7 @@ impl Scene {
 
     async fn play(&self, fabric: Fabric) -> ProgramResult<()> {
         match self {
-            Scene::Here(socket) => here::play(&fabric, socket).await,
+            Scene::Here(socket) => intranode::play(&fabric, socket).await,
             Scene::Asleep(time) => asleep(&fabric, *time).await,
             Scene::Idle(time) => idle(&fabric, *time).await,
             Scene::Barrier => barrier(&fabric).await,

@@ -136,7 +136,7 @@ impl Exploration {
     }
 
     /// Returns whether a violation must be found.
-    pub fn is_mistaken(&self) -> bool {
+    pub fn is_mutant(&self) -> bool {
         matches!(self.expected, Expected::Violated { .. } | Expected::ViolatedAtRandom { .. })
     }
 

@@ -39,7 +39,7 @@ pub struct Config {
     pub delivery: Delivery,
     /// The capabilities of the network.
     pub caps: Caps,
-    /// The mutation "relaxed": accesses for which this returns true have relaxed memory order.
+    /// The mutant "relaxed": accesses for which this returns true have relaxed memory order.
     pub relaxed: fn(Access) -> bool,
     /// Whether the result of an operation takes one additional poll, so that its future may be
     /// dropped before the result is available.

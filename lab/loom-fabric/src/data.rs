@@ -1,6 +1,6 @@
 //! Data that is protected by a lock, with accesses that loom tracks.
 
-use crate::Seat;
+use crate::RankHandle;
 use loom::cell::UnsafeCell;
 use rdma_fabric::Fabric;
 use std::sync::Mutex;
@@ -47,8 +47,8 @@ impl DataCell {
             (i.writers == 1 && i.readers == 0).then_some(i.writes)
         });
         let writes = writes.expect("mutual exclusion: a writer is not alone");
-        let seat = Seat::of(fabric);
-        seat.job().data_put(seat.actor());
+        let handle = RankHandle::of(fabric);
+        handle.job().data_put(handle.actor());
         self.access.with_mut(|_| ());
         writes
     }

@@ -5,8 +5,8 @@ use loom::sync::atomic::Ordering::{self, Acquire, Relaxed};
 use rdma_fabric::{
     Amo, Atomics, Fabric, FabricError, Multicasts, Notice, Rank, Region, RegionKey, RemoteAddr, Result, Time, bytemuck,
     provider::{
-        Boxed, Ended, Goal, HelperTask, InFlightTable, JobFacts, Leftover, Multicast, Nodes, OneThread, Place, Posted,
-        Provider, Sink, Slot, Source, Token,
+        Boxed, Deferred, Ended, HelperTask, InFlightTable, JobFacts, Multicast, Nodes, OneThread, Place, Posted,
+        Provider, Sink, Source, Token, WaitFor, WaitState,
     },
 };
 use std::{
@@ -20,7 +20,7 @@ use std::{
 };
 
 /// One rank's access to a job under loom. All threads of the job are coroutines of one OS thread.
-pub(crate) struct Modelled(OneThread<Seat>);
+pub(crate) struct Modelled(OneThread<RankHandle>);
 
 impl Modelled {
     /// Returns the fabric that is passed to the program of `me`.
@@ -38,19 +38,19 @@ impl Modelled {
     }
 
     pub(crate) fn among(job: &Rc<Job>, me: Rank, facts: Arc<JobFacts>) -> Fabric {
-        Fabric::new(me, facts, Modelled::seat(job, Actor::program(me)))
+        Fabric::new(me, facts, Modelled::handle(job, Actor::program(me)))
     }
 
     /// Returns the provider of a program or helper.
-    pub(crate) fn seat(job: &Rc<Job>, me: Actor) -> Self {
-        Modelled(OneThread::new(Seat::new(job.clone(), me)))
+    pub(crate) fn handle(job: &Rc<Job>, me: Actor) -> Self {
+        Modelled(OneThread::new(RankHandle::new(job.clone(), me)))
     }
 }
 
 impl Deref for Modelled {
-    type Target = Seat;
+    type Target = RankHandle;
 
-    fn deref(&self) -> &Seat {
+    fn deref(&self) -> &RankHandle {
         &self.0
     }
 }
@@ -78,7 +78,7 @@ impl Provider for Modelled {
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
         self.job().regions().locate(addr, len, align, width)?;
-        Ok(Place::remote(addr, len, self.job().anchor.clone()))
+        Ok(Place::remote(addr, len, self.job().keep_alive.clone()))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -139,31 +139,31 @@ impl Provider for Modelled {
         Err(NOTICES)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Word(word, _) => {
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Word(word, _) => {
                 // Registration and the preceding check are one step: no write can occur in between.
                 let cell = self.cell(word)?;
                 self.job().wait_for_write(self.actor(), cell);
                 Poll::Pending
             }
-            Goal::Flush(target) => self.flush(slot, target),
-            Goal::Until(at) => self.job().poll_clock(self.actor(), at.as_picos()).map(Ok),
-            Goal::Notice(_) => Poll::Ready(Err(NOTICES)),
-            Goal::Room(_) | Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
+            WaitFor::Flush(target) => self.flush(wait_state, target),
+            WaitFor::Until(at) => self.job().poll_clock(self.actor(), at.as_picos()).map(Ok),
+            WaitFor::Notice(_) => Poll::Ready(Err(NOTICES)),
+            WaitFor::Room(_) | WaitFor::Busy(_) | WaitFor::Charge(..) => Poll::Ready(Ok(())),
         }
     }
 
     /// Does nothing: waking a wait that has been dropped is harmless, and other waits leave no
     /// state behind.
-    fn end_wait(&self, _: &mut Slot, _: Goal<'_>, _: Ended) {}
+    fn end_wait(&self, _: &mut WaitState, _: WaitFor<'_>, _: Ended) {}
 
     fn now(&self) -> Time {
         Time::from_picos(self.job().clock(self.me()))
     }
 
-    fn detach(&self, rest: Leftover<'_>) {
-        self.job().detached.add(self.actor(), rest.boxed());
+    fn detach(&self, deferred: Deferred<'_>) {
+        self.job().detached.add(self.actor(), deferred.boxed());
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
@@ -188,7 +188,7 @@ impl Multicast for Modelled {
 
 /// A rank's handle in a job: inspection and control that tests need besides the fabric.
 #[derive(Debug)]
-pub struct Seat {
+pub struct RankHandle {
     job: Rc<Job>,
     me: Actor,
     pub(crate) under_way: InFlightTable<Operation>,
@@ -208,27 +208,27 @@ impl Drop for Registered {
     }
 }
 
-impl Seat {
+impl RankHandle {
     pub(crate) fn new(job: Rc<Job>, me: Actor) -> Self {
-        Seat { job, me, under_way: InFlightTable::default() }
+        RankHandle { job, me, under_way: InFlightTable::default() }
     }
 
     /// Returns the handle of the rank to which `fabric` belongs.
     ///
     /// # Panics
     /// If `fabric` was not passed to a program by a job under loom.
-    pub fn of(fabric: &Fabric) -> &Seat {
+    pub fn of(fabric: &Fabric) -> &RankHandle {
         let provider: &dyn Any = fabric.provider();
         let Some(modelled) = provider.downcast_ref::<Modelled>() else { panic!("{fabric:?} is not one under loom") };
         modelled
     }
 
-    /// Returns the mutation "looks after its own only": a second handle of the rank of `fabric`,
+    /// Returns the mutant "looks after its own only": a second handle of the rank of `fabric`,
     /// which does not execute operations that were armed with the first.
     #[must_use]
     pub fn apart(fabric: &Fabric) -> Fabric {
-        let seat = Seat::of(fabric);
-        Modelled::among(&seat.job, seat.me(), fabric.facts().clone())
+        let handle = RankHandle::of(fabric);
+        Modelled::among(&handle.job, handle.me(), fabric.facts().clone())
     }
 
     pub(crate) fn me(&self) -> Rank {
@@ -253,7 +253,7 @@ impl Seat {
         made
     }
 
-    /// Returns the memory order of an access: `order`, unless the mutation relaxes it.
+    /// Returns the memory order of an access: `order`, unless the mutant relaxes it.
     pub(crate) fn order(&self, access: Access, order: Ordering) -> Ordering {
         if (self.job.config.relaxed)(access) { Relaxed } else { order }
     }
@@ -269,26 +269,26 @@ impl Seat {
     /// [`FabricError::StaleRegion`]; [`FabricError::CellWidth`] for a part of a cell;
     /// [`FabricError::Unsupported`] for a place of another job.
     pub(crate) fn cell(&self, place: &Place) -> Result<usize> {
-        if !place.has_anchor(&self.job().anchor) {
+        if !place.has_keep_alive(&self.job().keep_alive) {
             return Err(FabricError::Unsupported { feature: &"a place of another provider" });
         }
         self.job.regions().cell(place.addr(), place.len())
     }
 
-    /// Polls a flush. The slot records that the flush has started and, if it waits for puts, the
-    /// number of the last one.
-    pub(crate) fn flush(&self, slot: &mut Slot, target: Option<Rank>) -> Poll<Result<()>> {
-        if slot.is_empty() {
+    /// Polls a flush. The wait state records that the flush has started and, if it waits for puts,
+    /// the number of the last one.
+    pub(crate) fn flush(&self, wait_state: &mut WaitState, target: Option<Rank>) -> Poll<Result<()>> {
+        if wait_state.is_empty() {
             let ranks = self.job.config.ranks;
             if let Some(rank) = target.filter(|rank| rank.index() >= ranks) {
                 return Poll::Ready(Err(FabricError::NoSuchRank { rank, ranks }));
             }
-            slot.0 = [1, self.job.begin_flush(self.me, target), 0, 0];
+            wait_state.0 = [1, self.job.begin_flush(self.me, target), 0, 0];
         }
-        if slot.0[1] > 0 && self.job.poll_delivered(self.me, slot.0[1]).is_pending() {
+        if wait_state.0[1] > 0 && self.job.poll_delivered(self.me, wait_state.0[1]).is_pending() {
             return Poll::Pending;
         }
-        *slot = Slot::default();
+        *wait_state = WaitState::default();
         self.job.covered(self.me);
         Poll::Ready(Ok(()))
     }

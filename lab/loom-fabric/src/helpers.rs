@@ -41,7 +41,7 @@ impl Job {
             return Err(FabricError::Unsupported { feature: &"helpers" });
         }
         let me = self.add_helper(rank);
-        let helper = Helper { me, name, run: task(like.beside(Modelled::seat(self, me))) };
+        let helper = Helper { me, name, run: task(like.sibling(Modelled::handle(self, me))) };
         if self.cells.are_shared() {
             self.spawn_helper(helper);
         } else {
@@ -71,9 +71,9 @@ impl Job {
 
     fn run_helper(&self, Helper { me, name, run }: Helper) {
         self.states()[me.task].thread = Some(thread::current());
-        let is_over = || self.states()[me.rank.index()].over;
-        if let Some(Err(error)) = self.block_on(me, run, is_over)
-            && !is_over()
+        let has_ended = || self.states()[me.rank.index()].over;
+        if let Some(Err(error)) = self.block_on(me, run, has_ended)
+            && !has_ended()
         {
             panic!("helper {name:?} of {}: {error}", me.rank);
         }
@@ -108,7 +108,7 @@ mod tests {
         move || {
             let set_up = async |fabric: Fabric| -> (Arc<Region>, Arc<Region>) {
                 let words = Arc::new(fabric.alloc(16).unwrap());
-                let data = Arc::new(crate::Seat::of(&fabric).watched(|| fabric.alloc(8).unwrap()));
+                let data = Arc::new(crate::RankHandle::of(&fabric).watched(|| fabric.alloc(8).unwrap()));
                 let (shared, written) = (words.clone(), data.clone());
                 let answers = move |fabric: Fabric| async move {
                     wait_for(&fabric, &shared, 0).await?;

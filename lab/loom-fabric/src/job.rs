@@ -15,7 +15,7 @@ use loom::{
     },
     thread::Thread,
 };
-use rdma_fabric::{Rank, provider::Anchor};
+use rdma_fabric::{Rank, provider::KeepAlive};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
@@ -97,7 +97,7 @@ pub struct Job {
     pub(crate) helpers: Helpers,
     pub(crate) detached: Detached,
     /// Identifies places that were resolved in this job.
-    pub(crate) anchor: Anchor,
+    pub(crate) keep_alive: KeepAlive,
 }
 
 impl Job {
@@ -112,7 +112,7 @@ impl Job {
             states: Mutex::new((0..config.ranks as u32).map(|rank| TaskState::new(Rank::new(rank))).collect()),
             helpers: Helpers::default(),
             detached: Detached::default(),
-            anchor: Anchor::new(()),
+            keep_alive: KeepAlive::new(()),
         }
     }
 

@@ -7,7 +7,7 @@
 //!   target's cell, executed when it is posted. A get or a wait reads the newest value, by a
 //!   compare-and-swap that changes nothing. A `store` to local memory is a swap. Only a `load` of
 //!   local memory may return a stale value, as loom allows.
-//! * *Data* is plain memory: cells of a [watched](Seat::watched) region are not atomic. Loom
+//! * *Data* is plain memory: cells of a [watched](RankHandle::watched) region are not atomic. Loom
 //!   reports any two accesses, at least one of them a write, that are not ordered by release and
 //!   acquire, regardless of whether the program, a put or a network interface makes them.
 //! * *[`Delivery`] determines when a put is delivered*: when it is posted, as late as the contract
@@ -58,6 +58,6 @@ mod running;
 pub use check::{check, check_fails};
 pub use config::{Access, Config, Delivery};
 pub use data::DataCell;
-pub use fabric::Seat;
+pub use fabric::RankHandle;
 pub use job::Job;
 pub use running::{run, run_after};

@@ -4,7 +4,7 @@
 use crate::{
     Access,
     delivery::{self, Content},
-    fabric::Seat,
+    fabric::RankHandle,
     memory::CELL,
 };
 use loom::sync::atomic::Ordering::{Relaxed, Release};
@@ -39,11 +39,11 @@ impl Operation {
     }
 }
 
-impl Seat {
+impl RankHandle {
     pub(crate) fn posted(&self, operation: Operation) -> Posted {
         let late = self.job().config.late_results;
         if !late && operation.delivered.is_none() && operation.covers.is_none() {
-            return Posted::Over(operation.word);
+            return Posted::Complete(operation.word);
         }
         Posted::Pending(self.under_way.add(Operation { late, ..operation }))
     }
@@ -62,7 +62,7 @@ impl Seat {
             Sink::Bytes(to) => {
                 self.copy_out(from, &mut bytes)?;
                 let posted = self.posted(Operation { bytes: bytes.clone(), ..Operation::default() });
-                if matches!(posted, Posted::Over(_)) {
+                if matches!(posted, Posted::Complete(_)) {
                     to.copy_from_slice(&bytes);
                 }
                 Ok(posted)
@@ -108,7 +108,7 @@ impl Seat {
     }
 }
 
-impl Seat {
+impl RankHandle {
     /// Puts the same source to each of several places.
     pub(crate) fn put_cells(&self, to: &[Place], from: Source<'_>) -> Result<Posted> {
         let own = if let Source::Place(own) = from { self.cell(own)? } else { 0 };

@@ -29,9 +29,9 @@ impl Wake for Again {
 
 impl Job {
     /// Polls, parks, and polls again until a program or helper and all futures that it detached
-    /// have completed. A helper that waits although `is_over` reports that its program has returned
-    /// is dropped, and this returns `None`.
-    pub(crate) fn block_on<O>(&self, me: Actor, future: Running<O>, is_over: impl Fn() -> bool) -> Option<O> {
+    /// have completed. A helper that waits although `has_ended` reports that its program has
+    /// returned is dropped, and this returns `None`.
+    pub(crate) fn block_on<O>(&self, me: Actor, future: Running<O>, has_ended: impl Fn() -> bool) -> Option<O> {
         let mut future = Some(future);
         let again = Arc::new(Again::default());
         let waker = Waker::from(again.clone());
@@ -41,7 +41,7 @@ impl Job {
             if let Some(polled) = &mut future {
                 match polled.as_mut().poll(&mut cx) {
                     Poll::Ready(done) => (out, future) = (Some(done), None),
-                    Poll::Pending if is_over() => future = None,
+                    Poll::Pending if has_ended() => future = None,
                     Poll::Pending => {}
                 }
             }

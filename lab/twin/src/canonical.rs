@@ -151,7 +151,7 @@ fn hash(names: &Names<'_>, keys: &[(u8, u64, u8); MOST_RANKS], s: &State) -> u12
         let levels = names.model.second_is_levels(me);
         let next = |cell: usize| {
             let next = names.node(rank.cells[cell].next, levels && cell == 1);
-            let old = rank.slots[cell] == Slot::Worn && next != 0 && next != PASSED && next != INSIDE;
+            let old = rank.slots[cell] == Slot::Dirty && next != 0 && next != PASSED && next != INSIDE;
             if old { OLD } else { next }
         };
         // While a rank is at its level, its stored link refers to a node of the level.

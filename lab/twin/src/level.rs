@@ -105,7 +105,7 @@ impl Turn<'_> {
             }
             AtLevel::N11 => self.up(AtLevel::N11Retire),
             AtLevel::N11Retire => {
-                self.node_is(Slot::Worn);
+                self.node_is(Slot::Dirty);
                 if self.rank().link == 0 { self.inside() } else { self.up(AtLevel::N12) }
             }
         }

@@ -10,9 +10,9 @@
 //! A model is evidence about the code only as far as both behave the same.
 //! `crates/rma-lock/tests/it/twin` checks that they do:
 //! * The model follows runs of the code access by access ([`Replay`]), including runs that take
-//!   short paths ([`Replay::at_once`]).
+//!   fast paths ([`Replay::at_once`]).
 //! * In small jobs, the shared words take exactly the same set of values in both.
-//! * Code and models with [mutated steps](Mistake) do not match each other.
+//! * Code and models with [mutated steps](Mutant) do not match each other.
 //!
 //! `docs/evidence/verification.md` lists the searches that were run.
 //!
@@ -52,11 +52,11 @@
 
 #![forbid(unsafe_code)]
 
-mod at_once;
 mod canonical;
+mod immediate;
 mod level;
-mod mistake;
 mod model;
+mod mutant;
 mod op;
 mod replay;
 mod required;
@@ -67,8 +67,8 @@ mod turn;
 mod walk;
 mod words;
 
-pub use mistake::Mistake;
 pub use model::{Lock, Model, Role, Violation};
+pub use mutant::Mutant;
 pub use op::{Done, Flushed, Move, Op, Pending};
 pub use replay::{Access, Refused, Replay};
 pub use required::Case;

@@ -1,7 +1,7 @@
 //! The subject of a search: a lock, the roles of its ranks, and a step that may be mutated.
 
 use crate::{
-    mistake::Mistake,
+    mutant::Mutant,
     state::{Cell, Goal, MOST_RANKS, Pc, Rank, Slot, State},
     walk::{Tables, Walk},
 };
@@ -113,7 +113,7 @@ pub struct Model {
     /// The node of each rank; only [`Lock::Aggregated`] uses it.
     pub(crate) nodes: Vec<u8>,
     pub(crate) rounds: u8,
-    pub(crate) mistake: Option<Mistake>,
+    pub(crate) mutant: Option<Mutant>,
     pub(crate) tables: Tables,
 }
 
@@ -127,7 +127,7 @@ impl Model {
         assert!((1..=MOST_RANKS).contains(&roles.len()), "{} ranks; 1 to {MOST_RANKS} have room", roles.len());
         assert!((1..=2).contains(&rounds), "{rounds} rounds; 1 or 2 have room: a rank has two nodes here");
         let tables = Tables::of(lock, roles.len());
-        Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mistake: None, tables }
+        Model { lock, roles: roles.to_vec(), nodes: vec![0; roles.len()], rounds: rounds as u8, mutant: None, tables }
     }
 
     /// Sets the node of each rank, 0 or 1.
@@ -146,8 +146,8 @@ impl Model {
 
     /// Returns the model with one mutated step.
     #[must_use]
-    pub fn mistaken(mut self, mistake: Mistake) -> Model {
-        self.mistake = Some(mistake);
+    pub fn mutated(mut self, mutant: Mutant) -> Model {
+        self.mutant = Some(mutant);
         self
     }
 
@@ -181,15 +181,15 @@ impl Model {
         self.lock == Lock::Aggregated && self.roles[rank] == Role::Read
     }
 
-    pub(crate) fn does(&self, mistake: Mistake) -> bool {
-        self.mistake == Some(mistake)
+    pub(crate) fn does(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
     }
 
     /// Returns the initial state.
     pub fn start(&self) -> State {
         let rank = Rank {
             cells: [Cell::default(); 2],
-            slots: [Slot::Fresh; 2],
+            slots: [Slot::Clean; 2],
             turns: [0; 2],
             pc: Pc::End,
             goal: Goal::Walk,

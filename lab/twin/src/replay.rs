@@ -1,7 +1,7 @@
 //! Runs of the lock's own code, followed in the model.
 
 use crate::{
-    at_once,
+    immediate,
     model::{Model, Violation},
     op::{Move, Op},
     state::State,
@@ -123,8 +123,8 @@ impl<'a> Replay<'a> {
     }
 
     /// Starts a replay, in the initial state, of code whose operations complete as they are posted.
-    /// Such code takes short paths, which load words more often than its table does and omit steps
-    /// that no other rank can observe; the source of `at_once.rs` lists the differences. So the
+    /// Such code takes fast paths, which load words more often than its table does and omit steps
+    /// that no other rank can observe; the source of `immediate.rs` lists the differences. So the
     /// model may be in one of several states.
     pub fn at_once(model: &'a Model) -> Self {
         Replay { at_once: true, ..Replay::new(model) }
@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
         }
         let (mut after, mut refused) = (Vec::new(), None);
         for state in &self.states {
-            let why = at_once::follow(self.model, state, seen, &mut after).err();
+            let why = immediate::follow(self.model, state, seen, &mut after).err();
             refused = refused.or(why);
         }
         match refused {
@@ -160,7 +160,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns whether the model can continue from here.
-    pub fn can_go_on(&self) -> bool {
+    pub fn can_continue(&self) -> bool {
         self.states.iter().any(|state| !self.model.moves(state).is_none())
     }
 

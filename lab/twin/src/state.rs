@@ -53,9 +53,9 @@ pub(crate) enum Goal {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Slot {
-    Fresh,
+    Clean,
     Taken,
-    Worn,
+    Dirty,
 }
 
 /// A queue node's words.

@@ -15,14 +15,14 @@
 //! * The arrival of a put to the data that its writer is flushing: no other rank is inside to read
 //!   it.
 //!
-//! With [mutations](crate::Mistake) these conditions need not hold. The search then tries fewer
+//! With [mutants](crate::Mutant) these conditions need not hold. The search then tries fewer
 //! orders, but every path that it finds is still a run.
 
 use crate::{
     canonical,
     level::AtLevel,
-    mistake::Mistake,
     model::{Lock, Model, Role, Violation},
+    mutant::Mutant,
     op::{Done, Flushed, Move, Op, Pending},
     state::{MOST_RANKS, Pc, State, Taking},
     words::{HEAD, INSIDE, PASSED, Word},
@@ -61,7 +61,7 @@ impl Model {
     /// Returns the pending operation of `me`; `None` if it has ended.
     pub fn pending(&self, s: &State, me: usize) -> Option<Pending> {
         let right = self.right(s, me)?;
-        Some(if self.mistake.is_some() { self.mistaken_pending(&s.ranks[me], right) } else { right })
+        Some(if self.mutant.is_some() { self.mutated_pending(&s.ranks[me], right) } else { right })
     }
 
     /// Returns the [fingerprint](crate#states-that-count-as-one) of a state.
@@ -116,7 +116,7 @@ impl Model {
                     }
                     Op::Get(_) | Op::Load(_) | Op::Watch(..) => {}
                 }
-                let found = if self.mistake.is_some() { self.mistaken_result(&s.ranks[me], op, bits) } else { bits };
+                let found = if self.mutant.is_some() { self.mutated_result(&s.ranks[me], op, bits) } else { bits };
                 if let Some(remembered) = self.remembers(&s.ranks[me].walk, bits) {
                     s.ranks[me].other = remembered;
                 }
@@ -157,7 +157,7 @@ impl Model {
         }
         let settled = match pending.op {
             Op::Put(..) | Op::Watch(..) | Op::Get(Word::Data) => true,
-            Op::Store(..) => !self.does(Mistake::LateInitialisation),
+            Op::Store(..) => !self.does(Mutant::LateInitialisation),
             Op::Load(word) => is_final(s.ranks[me].pc, s.read(word)),
             Op::Atomic(..) | Op::Get(_) => false,
         };

@@ -2,8 +2,8 @@
 
 use crate::{
     level::AtLevel,
-    mistake::Mistake,
     model::{Lock, Model, Role, Violation},
+    mutant::Mutant,
     op::{Flushed, Op, Pending},
     state::{Goal, Pc, Rank, Slot, State, Taking},
     words::{BLOCKED, GRANTED, Id, PASSED, TURNS, Word, wake_word},
@@ -131,8 +131,8 @@ impl Turn<'_> {
         let rank = self.rank();
         (rank.goal, rank.cell) = (goal, cell);
         match rank.slots[cell as usize] {
-            Slot::Fresh => self.taken(),
-            Slot::Worn => self.go(Pc::Take(Taking::Load)),
+            Slot::Clean => self.taken(),
+            Slot::Dirty => self.go(Pc::Take(Taking::Load)),
             Slot::Taken => Err(Violation::NoRoom("two acquisitions of a rank")),
         }
     }
@@ -146,13 +146,13 @@ impl Turn<'_> {
     }
 
     fn took(&mut self, taking: Taking, found: u64) -> StepResult {
-        let late = self.model.does(Mistake::LateInitialisation);
+        let late = self.model.does(Mutant::LateInitialisation);
         let levels = self.model.second_is_levels(self.me);
         let rank = self.rank();
         match taking {
             Taking::Load if found == PASSED => {
                 // A successor is about to link itself to the first node; the second was never used.
-                if levels || rank.cell != 0 || rank.slots[1] != Slot::Fresh {
+                if levels || rank.cell != 0 || rank.slots[1] != Slot::Clean {
                     return Err(Violation::NoRoom("a third node of a rank"));
                 }
                 rank.cell = 1;

@@ -1,8 +1,8 @@
 //! The locks' own tables of steps ([`rma_lock::steps`]), executed by a rank of a model.
 
 use crate::{
-    mistake::Mistake,
     model::{Lock, Model, Role, Violation},
+    mutant::Mutant,
     op::{Flushed, Op, Pending},
     state::{Goal, Pc, Rank, Slot},
     turn::{StepResult, Turn},
@@ -232,8 +232,8 @@ impl Turn<'_> {
                 self.enter()
             }
             Some(End::Out) => {
-                if node == Some(Node::Fresh) {
-                    self.node_is(Slot::Fresh);
+                if node == Some(Node::Clean) {
+                    self.node_is(Slot::Clean);
                 }
                 if let (true, Walk::Counted(s)) = (barges, &walk) {
                     self.rank().left = s.left;
@@ -264,7 +264,7 @@ impl Turn<'_> {
         let found = if let Some(steps::Op::Wait(_)) = op { found & 0xff } else { found };
         model.tables.resume(walk, found)?;
         if let Some(steps::Op::Retire(_) | steps::Op::GiveBack(_)) = op {
-            self.node_is(Slot::Worn);
+            self.node_is(Slot::Dirty);
         }
         self.walk()
     }
@@ -274,11 +274,11 @@ impl Model {
     /// Returns the node that a mutated rank has stored after a step.
     pub(crate) fn remembers(&self, walk: &Walk, found: u64) -> Option<u64> {
         let Walk::Counted(steps) = walk else { return None };
-        match (self.mistake, steps.at) {
-            (Some(Mistake::RememberedNext), CountedAt::X5Flush | CountedAt::X6) => {
+        match (self.mutant, steps.at) {
+            (Some(Mutant::RememberedNext), CountedAt::X5Flush | CountedAt::X6) => {
                 Some(steps.next.map_or(0, NodeId::bits))
             }
-            (Some(Mistake::ToldTooLate), CountedAt::X3Forget | CountedAt::R5Forget) => Some(found),
+            (Some(Mutant::ToldTooLate), CountedAt::X3Forget | CountedAt::R5Forget) => Some(found),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::{
     ranks::{self, RankProcesses, Start},
     spawn::spawn,
 };
-use crate::{cluster::STEP, observing, report::say};
+use crate::{cluster::STEP, observing, report::emit};
 use bootstrap::Secret;
 use rustix::process::Signal;
 use std::{
@@ -43,7 +43,7 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
     Some(match plan.and_then(|plan| serve(&plan).map_err(|cause| HostsError::Launcher { cause })) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            say(format_args!("error: {error}"));
+            emit(format_args!("error: {error}"));
             ExitCode::FAILURE
         }
     })
@@ -56,7 +56,7 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 fn serve(plan: &AgentPlan) -> io::Result<i32> {
     writeln!(io::stdout(), "{BEGIN}")?;
     let home = Home::open(io::stdout(), LAST_MOMENT)?;
-    let orders = hear()?;
+    let orders = receive()?;
     let failed = |problem: String| {
         home.send(Report::Failed(problem));
         Bond::Holds(Instant::now()).until_done(&home, &orders, plan.silence);
@@ -115,7 +115,7 @@ enum Bond {
 impl Bond {
     /// Waits a moment for an order, and returns it unless the agent is alone or the launcher has
     /// ended.
-    fn hear(&mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) -> Option<Order> {
+    fn receive(&mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) -> Option<Order> {
         let heard = orders.recv_timeout(LOOK);
         let Bond::Holds(last) = self else {
             if heard == Err(RecvTimeoutError::Disconnected) {
@@ -145,7 +145,7 @@ impl Bond {
     /// Waits until all reports have been sent, but only for a moment if they are no longer read.
     fn until_done(mut self, home: &Home, orders: &Receiver<Order>, silence: Duration) {
         while !home.is_done() {
-            self.hear(home, orders, silence);
+            self.receive(home, orders, silence);
         }
     }
 }
@@ -162,8 +162,8 @@ impl Agent {
         let mut first = None;
         while !self.processes.have_ended() {
             let before = self.bond;
-            if let Some(order) = self.bond.hear(&self.home, orders, self.silence) {
-                self.obey(order, &mut input);
+            if let Some(order) = self.bond.receive(&self.home, orders, self.silence) {
+                self.execute(order, &mut input);
             }
             if mem::discriminant(&before) != mem::discriminant(&self.bond) {
                 // No more input arrives.
@@ -191,7 +191,7 @@ impl Agent {
     }
 
     /// Executes an order of the launcher.
-    fn obey(&mut self, order: Order, input: &mut Option<Sender<(Vec<u8>, Arc<Home>)>>) {
+    fn execute(&mut self, order: Order, input: &mut Option<Sender<(Vec<u8>, Arc<Home>)>>) {
         match order {
             Order::Input(bytes) => match input {
                 Some(input) => _ = input.send((bytes, self.home.clone())),
@@ -206,7 +206,7 @@ impl Agent {
 }
 
 /// Starts to read orders; the channel is closed when the input ends.
-fn hear() -> io::Result<Receiver<Order>> {
+fn receive() -> io::Result<Receiver<Order>> {
     let (tell, orders) = channel();
     let read = move || {
         let mut from = BufReader::new(io::stdin());
@@ -241,7 +241,7 @@ mod tests {
     const SILENCE: Duration = Duration::from_millis(30);
 
     fn heard(bond: &mut Bond, orders: &Receiver<Order>) -> Option<Order> {
-        bond.hear(&Home::open(io::sink(), SILENCE).unwrap(), orders, SILENCE)
+        bond.receive(&Home::open(io::sink(), SILENCE).unwrap(), orders, SILENCE)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! coordinator also ends, and every rank ends shortly afterwards. If ranks of other hosts can no
 //! longer reach it, the larger part of the job continues without it.
 //!
-//! [`hosts`] reads the file. [`far`] has an [`ssh`] process for each host, which starts this
+//! [`hosts`] reads the file. [`remote`] has an [`ssh`] process for each host, which starts this
 //! program there as an [`agent`], by a [`plan`]; launcher and agent exchange [`frames`]. An agent,
 //! and the launcher of a job on one machine, start ranks by [`ranks`]; [`supervise`] waits for
 //! their [`end`].
@@ -13,8 +13,6 @@
 mod agent;
 mod end;
 mod error;
-mod far;
-mod far_input;
 mod frames;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -26,9 +24,11 @@ mod plan;
 mod quote;
 mod ranks;
 mod relay;
-mod said;
+mod remote;
+mod remote_input;
 mod spawn;
 mod ssh;
+mod ssh_stderr;
 mod supervise;
 
 pub(crate) use agent::serve_if_asked;
@@ -37,9 +37,9 @@ pub(crate) use error::HostsError;
 use super::{STEP, failed, interface};
 use crate::{Launch, observing, report::LaunchError};
 use bootstrap::{CLUSTER, Coordinator, Plan, Secret, Succession, listening_address};
-use far::{FarRanks, Job};
 use hosts::Share;
 use ranks::{RankProcesses, Start};
+use remote::{Job, RemoteRanks};
 use std::{
     env,
     ffi::OsString,
@@ -106,7 +106,7 @@ fn start_on(
         }
         Some(shares) => {
             let job = Job { ranks, coordinator: at, secret: &secret, lease: launch.lease, records };
-            Workers::There(FarRanks::start(shares, &job)?)
+            Workers::There(RemoteRanks::start(shares, &job)?)
         }
     };
     Supervisor::new(workers, &coordinator, signals, ranks).run()

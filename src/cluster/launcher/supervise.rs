@@ -1,7 +1,7 @@
 //! Waiting for the end of a job's ranks, on any host.
 
-use super::{end::RankEnd, error::HostsError, far::FarRanks, ranks::RankProcesses};
-use crate::report::{LaunchError, say};
+use super::{end::RankEnd, error::HostsError, ranks::RankProcesses, remote::RemoteRanks};
+use crate::report::{LaunchError, emit};
 use bootstrap::{Abort, Coordinator, End};
 use rustix::process::Signal;
 use std::{
@@ -26,7 +26,7 @@ pub(super) enum Workers {
     /// On this machine.
     Here(RankProcesses),
     /// On hosts reached by ssh.
-    There(FarRanks),
+    There(RemoteRanks),
 }
 
 impl Workers {
@@ -126,8 +126,8 @@ impl<'a> Supervisor<'a> {
         self.coordinator.wait(Duration::from_secs(1));
         if let Some(Abort { rank, code, text }) = self.abort() {
             match rank {
-                Some(rank) => say(format_args!("error: rank {rank} ended the job: {text}")),
-                None => say(format_args!("error: the job was ended: {text}")),
+                Some(rank) => emit(format_args!("error: rank {rank} ended the job: {text}")),
+                None => emit(format_args!("error: the job was ended: {text}")),
             }
             return Ok(if (1..=255).contains(&code) { code } else { 1 });
         }
@@ -156,7 +156,7 @@ impl<'a> Supervisor<'a> {
     fn interrupt(&mut self, signal: i32) {
         let again = self.interrupted.replace(128 + signal).is_some();
         if !again {
-            say(format_args!("the launcher received {}, so it ended the job", SignalName(signal)));
+            emit(format_args!("the launcher received {}, so it ended the job", SignalName(signal)));
         }
         self.workers.send(if again { Signal::KILL } else { Signal::TERM });
         self.end_by(INTERRUPT_GRACE);
@@ -192,14 +192,14 @@ impl<'a> Supervisor<'a> {
         let first = self.coordinator.first_lost().filter(|rank| failure(*rank).is_some()).or(self.failed);
         let Some(first) = first else { return 0 };
         if self.ends.contains(&Some(RankEnd::Killed(Signal::KILL.as_raw()))) {
-            self.oom_kills.since().iter().for_each(say);
+            self.oom_kills.since().iter().for_each(emit);
         }
         for rank in 0..self.ends.len() as u32 {
             let way = match of(rank) {
                 Some(RankEnd::Exited(0)) if is_lost(rank) => "exited with 0 before its end".to_owned(),
                 end => end.map(RankEnd::to_string).unwrap_or_default(),
             };
-            say(format_args!("rank {rank}: {way}{}", if rank == first { " (the first)" } else { "" }));
+            emit(format_args!("rank {rank}: {way}{}", if rank == first { " (the first)" } else { "" }));
         }
         failure(first).unwrap_or(1)
     }

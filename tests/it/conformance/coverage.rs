@@ -2,7 +2,7 @@
 //! cases are in the order of the page. Sentences that no program can demonstrate have tests
 //! elsewhere.
 //!
-//! O20's case has no mutation: a provider that read a lent slice late would keep it after the post,
+//! O20's case has no mutant: a provider that read a lent slice late would keep it after the post,
 //! which safe code can't express. A doctest at `provider::Source` checks that it can't.
 
 use crate::page;

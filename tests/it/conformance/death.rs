@@ -1,7 +1,7 @@
 //! Measures the time until the other ranks know that one was killed.
 
-use crate::{beds::Processes, number};
-use fabric_conformance::{CaseProgram, Loss, RankOutcome, TestBed};
+use crate::{harness::Processes, number};
+use fabric_conformance::{CaseProgram, Harness, Loss, RankOutcome};
 use process_tests::table::publish;
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::{env, fs, time::Duration};

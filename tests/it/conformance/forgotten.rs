@@ -1,7 +1,7 @@
 //! Checks that random latencies and ties detect a barrier that stops too early.
 
-use crate::beds::Jittered;
-use fabric_conformance::{CaseProgram, TestBed, ensure_eq};
+use crate::harness::Jittered;
+use fabric_conformance::{CaseProgram, Harness, ensure_eq};
 use rdma_fabric::{Deps, Fabric, ProgramResult, Rank, Region, Result};
 use std::time::Duration;
 

@@ -9,10 +9,10 @@
 //! depends on the machine, so a failing run is likely, but not certain, to fail again.
 
 use crate::{
-    beds::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
+    harness::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
     number,
 };
-use fabric_conformance::{CASES, Case, RankOutcome, TestBed};
+use fabric_conformance::{CASES, Case, Harness, RankOutcome};
 use process_tests::table::publish;
 use rdma_fabric::{FabricError, Rank};
 use std::{

@@ -2,7 +2,7 @@
 //! properties of each provider.
 
 use crate::{
-    beds::{Bare, Crossbars, Processes, Threads, Virtual},
+    harness::{Bare, Crossbars, Processes, Threads, Virtual},
     page::Part,
 };
 use fabric_conformance::capabilities::{column, table};

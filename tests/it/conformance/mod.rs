@@ -14,9 +14,9 @@ mod kill;
 mod matrix;
 
 #[cfg(target_os = "linux")]
-use crate::beds::Processes;
-use crate::beds::{Bare, Crossbars, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
-use fabric_conformance::{CASES, TestBed, suite};
+use crate::harness::Processes;
+use crate::harness::{Bare, Crossbars, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
+use fabric_conformance::{CASES, Harness, suite};
 
 suite!(threads, Bare<Threads>);
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 //! table of all locks (`docs/evidence/lock-table.md`).
 
 mod counts;
-mod play;
-mod scenes;
+mod run;
+mod scenarios;
 mod table;
 mod tally;

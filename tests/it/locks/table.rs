@@ -37,7 +37,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 11] = [
         WAITS_END,
         &[
             "checks/src/lock/queued.rs",
-            "checks/src/lock/mortal.rs",
+            "checks/src/lock/crashes.rs",
             "rma-lock/tests/it/loom/jobs.rs",
             "rma-lock/tests/it/threads.rs",
         ],
@@ -60,7 +60,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 11] = [
         "goes on; `Torn` after a writer",
         &[
             "checks/src/lock/recoverable.rs",
-            "checks/src/lock/recovery_mistakes.rs",
+            "checks/src/lock/recovery_mutants.rs",
             "rma-lock/tests/it/recovery",
             "rma-lock/tests/processes",
         ],

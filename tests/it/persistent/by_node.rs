@@ -10,8 +10,8 @@ use super::{
     shapes::Shape,
 };
 #[cfg(target_os = "linux")]
-use crate::beds::Processes;
-use crate::beds::{Bare, Jittered, Threads, Virtual};
+use crate::harness::Processes;
+use crate::harness::{Bare, Jittered, Threads, Virtual};
 use fabric_conformance::{CaseProgram, Loss, ensure_eq};
 use onesided::{
     ProgramResult, Rank,

@@ -22,9 +22,9 @@ mod windowed;
 mod wrong;
 
 #[cfg(target_os = "linux")]
-use crate::beds::Processes;
-use crate::beds::{Bare, Jittered, Threads, Virtual};
-use fabric_conformance::{CaseProgram, Loss, TestBed};
+use crate::harness::Processes;
+use crate::harness::{Bare, Jittered, Threads, Virtual};
+use fabric_conformance::{CaseProgram, Harness, Loss};
 use losses::Moment;
 use onesided::prdma::Form;
 use partitions::Call;
@@ -48,7 +48,7 @@ enum Start {
 }
 
 impl ExchangeCase {
-    fn check<B: TestBed>(&self, test: &str) {
+    fn check<B: Harness>(&self, test: &str) {
         match self.program {
             Start::Plain(start) => B::check(&start(), self.sizes, test),
             Start::Losing(start) => {

@@ -1,6 +1,6 @@
 //! The library, as its header would have it. All of a rank's calls come from one thread.
 
-use onesided::{Deps, Fabric, FabricError, Group, Provider, Rank, Region, block_on};
+use onesided::{Backend, Deps, Fabric, FabricError, Group, Rank, Region, block_on};
 use std::{
     cell::{Cell, RefCell},
     ffi::{CStr, c_char, c_int},
@@ -46,9 +46,9 @@ fn code<T>(result: Result<T, FabricError>, out: impl FnOnce(T)) -> c_int {
 fn chosen(name: &str) -> Result<Fabric, FabricError> {
     let provider = name
         .parse()
-        .map_err(|wrong: onesided::UnknownProvider| FabricError::setting("the fabric", format!("`{name}`: {wrong}")))?;
+        .map_err(|wrong: onesided::UnknownBackend| FabricError::setting("the fabric", format!("`{name}`: {wrong}")))?;
     match (provider, HERE.take()) {
-        (Provider::Threads, Some(fabric)) => Ok(fabric),
+        (Backend::Threads, Some(fabric)) => Ok(fabric),
         _ => provider.attach(),
     }
 }

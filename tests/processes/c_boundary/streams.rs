@@ -2,7 +2,7 @@
 
 use crate::run;
 use onesided::{
-    Fabric, Group, ProgramResult, Provider, Rank, RegionKey, RemoteAddr, RemoteSpan, block_on, sim::shm::Launcher,
+    Backend, Fabric, Group, ProgramResult, Rank, RegionKey, RemoteAddr, RemoteSpan, block_on, sim::shm::Launcher,
 };
 use rustix::io::{Errno, FdFlags, fcntl_getfd, write};
 use std::{
@@ -38,7 +38,7 @@ pub(crate) fn program(closed: &str) -> ExitCode {
         drop(unsafe { OwnedFd::from_raw_fd(number) });
     }
     let before = open_now();
-    let fabric = Provider::Shm.attach().expect("a rank");
+    let fabric = Backend::Shm.attach().expect("a rank");
     block_on(play(&fabric, &numbers, &before)).expect("a good end");
     ExitCode::SUCCESS
 }

@@ -1,38 +1,38 @@
 //! The coordinator's state of its job, and its decisions.
 //!
-//! [`joining`] gathers the ranks, [`hearing`] handles their messages, and [`telling`] sends
+//! [`join`] gathers the ranks, [`receive`] handles their messages, and [`send`] sends
 //! messages to them. [`epoch`] reports losses in three steps, [`rounds`] implements exchanges,
-//! [`cut`] determines on which side of a partitioned job the coordinator is, and [`standstill`]
+//! [`cut`] determines on which side of a partitioned job the coordinator is, and [`deadlock`]
 //! detects that all ranks wait for each other. A standby begins with an [`election`], which is
 //! decided by a [`ballot`].
 
 mod ballot;
 mod cut;
+mod deadlock;
 mod election;
 mod epoch;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
-mod hearing;
-mod joining;
-mod mistake;
+mod join;
 #[cfg(test)]
 mod model;
+mod mutant;
+mod receive;
 mod rounds;
-mod standstill;
-mod telling;
+mod send;
 
 pub(crate) use election::Roster;
 
-use super::{Abort, End, Outcome, Plan, hall::PROVE_WITHIN};
+use super::{Abort, End, Outcome, Plan, event_loop::PROVE_WITHIN};
 use crate::{
     Hello, Refusal,
     wire::{Down, Frame, UP_LIMIT, vote_limit},
 };
+use deadlock::DeadlockDetection;
 use election::Election;
 use epoch::Epoch;
-use mistake::Mistake;
+use mutant::Mutant;
 use rounds::Rounds;
-use standstill::Standstill;
 use std::{
     collections::VecDeque,
     net::SocketAddr,
@@ -81,7 +81,7 @@ impl Member {
 enum Phase {
     Gathering,
     /// A standby that collects votes.
-    Standing,
+    Standby,
     Running,
     Refused(Refusal),
     Aborted(Abort),
@@ -99,10 +99,10 @@ pub(super) struct Job {
     epoch: Option<Epoch>,
     last_epoch: u64,
     rounds: Rounds,
-    standstill: Standstill,
+    deadlock: DeadlockDetection,
     /// The election, if this began as a standby.
     ballot: Option<Election>,
-    mistake: Option<Mistake>,
+    mutant: Option<Mutant>,
     all_ended: bool,
     changed: bool,
     stopped: bool,
@@ -123,7 +123,7 @@ impl Job {
             round: 0,
         };
         Self {
-            standstill: Standstill::new(plan.ranks),
+            deadlock: DeadlockDetection::new(plan.ranks),
             members: (0..plan.ranks).map(member).collect(),
             plan,
             number,
@@ -134,7 +134,7 @@ impl Job {
             last_epoch: 0,
             rounds: Rounds::default(),
             ballot: None,
-            mistake: None,
+            mutant: None,
             all_ended: false,
             changed: false,
             stopped: false,
@@ -156,8 +156,8 @@ impl Job {
         if self.ballot.is_some() { vote_limit(self.plan.ranks) } else { UP_LIMIT }
     }
 
-    fn mistake(&self) -> Option<Mistake> {
-        self.mistake
+    fn mutant(&self) -> Option<Mutant> {
+        self.mutant
     }
 
     pub(super) fn next_order(&mut self) -> Option<Order> {
@@ -176,7 +176,7 @@ impl Job {
     /// Returns how the job ended, if it has ended.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let (abort, refusal) = match &self.phase {
-            Phase::Gathering | Phase::Standing => return None,
+            Phase::Gathering | Phase::Standby => return None,
             Phase::Running if !self.all_ended => return None,
             Phase::Running => (None, None),
             Phase::Refused(refusal) => (None, Some(refusal.clone())),
@@ -193,7 +193,7 @@ impl Job {
             Phase::Running if !self.all_ended => {}
             _ => return,
         }
-        self.tell_all(&Down::Aborted { rank, code, text: text.clone() });
+        self.send_to_all(&Down::Aborted { rank, code, text: text.clone() });
         for member in &mut self.members {
             member.end.get_or_insert(End::Aborted);
         }
@@ -202,7 +202,7 @@ impl Job {
         self.phase = Phase::Aborted(Abort { rank, code, text });
     }
 
-    /// Ends everything; the hall closes the connections.
+    /// Ends everything; the event loop closes the connections.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
         for member in &mut self.members {
@@ -216,7 +216,7 @@ impl Job {
         match self.phase {
             _ if self.stopped => far,
             Phase::Gathering => self.begun + self.plan.join_within,
-            Phase::Standing => self.decides_at().unwrap_or(far),
+            Phase::Standby => self.decides_at().unwrap_or(far),
             Phase::Refused(_) | Phase::Aborted(_) => far,
             Phase::Running => {
                 let heard = self.members.iter().filter(|member| member.line.is_some()).map(|member| member.heard);
@@ -233,14 +233,14 @@ impl Job {
         match self.phase {
             _ if self.stopped => {}
             Phase::Gathering if now >= self.begun + self.plan.join_within => self.refuse_missing(),
-            Phase::Standing => self.decide(now),
+            Phase::Standby => self.decide(now),
             Phase::Running => {
                 self.lose_silent(now);
                 self.lose_late(now);
                 self.expire_rounds(now);
                 if now >= self.next_beat {
                     self.next_beat = now + self.plan.lease / 4;
-                    self.tell_all(&Down::Beat);
+                    self.send_to_all(&Down::Beat);
                 }
             }
             _ => {}

@@ -5,8 +5,8 @@
 //! abort) are resent to the next coordinator.
 
 use super::{
-    heard::{Heard, Item},
     memory::Memory,
+    received::{Item, Received},
 };
 use crate::{
     Error,
@@ -30,7 +30,7 @@ pub(super) struct Line {
     lasts: bool,
     /// Locked while a message is written, so that messages do not interleave.
     link: Mutex<Link>,
-    heard: Mutex<Heard>,
+    received: Mutex<Received>,
     changed: Condvar,
 }
 
@@ -55,11 +55,19 @@ impl Line {
         set_times(&stream, lease).map_err(refused)?;
         let ranks = memory.nodes.len();
         let link = Mutex::new(Link { stream: Some(stream), stuck: false });
-        Ok(Self { address, lease, ranks, lasts, link, heard: Mutex::new(Heard::new(memory)), changed: Condvar::new() })
+        Ok(Self {
+            address,
+            lease,
+            ranks,
+            lasts,
+            link,
+            received: Mutex::new(Received::new(memory)),
+            changed: Condvar::new(),
+        })
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn link(&self) -> MutexGuard<'_, Link> {
@@ -79,18 +87,18 @@ impl Line {
     /// succeeded, the message is discarded. If sending fails, no further message can be sent, and
     /// the listening thread finds that the connection has ended. The connection stays open, because
     /// the other side would take its end for the end of this process.
-    pub(super) fn say(&self, up: &Up) -> Result<(), Error> {
+    pub(super) fn send(&self, up: &Up) -> Result<(), Error> {
         let frame = up.frame();
         let mut link = self.link();
         let Some(stream) = &link.stream else {
-            return if self.heard().gone { Err(self.lost()) } else { Ok(()) };
+            return if self.received().gone { Err(self.lost()) } else { Ok(()) };
         };
         match (&**stream).write_all(&frame) {
             Ok(()) => Ok(()),
             Err(cause) => {
                 let _ = stream.shutdown(Shutdown::Read);
                 link.stuck |= would_wait(&cause) || cause.kind() == io::ErrorKind::TimedOut;
-                if self.lasts && !self.heard().gone { Ok(()) } else { Err(self.lost()) }
+                if self.lasts && !self.received().gone { Ok(()) } else { Err(self.lost()) }
             }
         }
     }
@@ -103,7 +111,7 @@ impl Line {
     /// Gives up the connection and returns it. If the coordinator was only `silent`, it is
     /// notified.
     pub(super) fn detach(&self, silent: bool) -> Option<Arc<TcpStream>> {
-        self.heard().seeks = true;
+        self.received().seeks = true;
         let mut link = self.link();
         let (stream, stuck) = (link.stream.take(), std::mem::take(&mut link.stuck));
         drop(link);
@@ -119,13 +127,13 @@ impl Line {
         let stream = Arc::new(stream);
         set_times(&stream, self.lease)?;
         self.link().stream = Some(stream);
-        let mut heard = self.heard();
-        heard.seeks = false;
-        let again = heard.say_again();
-        let closed = heard.closed;
-        drop(heard);
+        let mut received = self.received();
+        received.seeks = false;
+        let again = received.unsent();
+        let closed = received.closed;
+        drop(received);
         self.changed.notify_all();
-        again.iter().for_each(|up| _ = self.say(up));
+        again.iter().for_each(|up| _ = self.send(up));
         if closed {
             self.close();
         }
@@ -134,47 +142,47 @@ impl Line {
 
     /// Begins an exchange; returns its number.
     pub(super) fn bring(&self, within: Duration, bytes: &[u8]) -> Result<u64, Error> {
-        let mut heard = self.heard();
-        self.check_running(&heard)?;
-        let number = heard.round;
-        heard.item = Some(Item { number, within, bytes: bytes.to_vec() });
-        heard.round += 1;
-        drop(heard);
-        self.say(&Up::Item { round: number, within, bytes: bytes.to_vec() })?;
+        let mut received = self.received();
+        self.check_running(&received)?;
+        let number = received.round;
+        received.item = Some(Item { number, within, bytes: bytes.to_vec() });
+        received.round += 1;
+        drop(received);
+        self.send(&Up::Item { round: number, within, bytes: bytes.to_vec() })?;
         Ok(number)
     }
 
     /// Reports that this rank has ended.
-    pub(super) fn say_end(&self, up: &Up) -> Result<(), Error> {
-        let mut heard = self.heard();
-        self.check_running(&heard)?;
-        heard.end(up.clone());
-        drop(heard);
-        self.say(up)
+    pub(super) fn send_end(&self, up: &Up) -> Result<(), Error> {
+        let mut received = self.received();
+        self.check_running(&received)?;
+        received.end(up.clone());
+        drop(received);
+        self.send(up)
     }
 
     /// Requests the abort of the job.
-    pub(super) fn say_abort(&self, code: i32, text: &str) -> Result<(), Error> {
+    pub(super) fn send_abort(&self, code: i32, text: &str) -> Result<(), Error> {
         let up = Up::Abort { code, text: text.into() };
-        self.heard().abort.get_or_insert(up.clone());
-        self.say(&up)
+        self.received().abort.get_or_insert(up.clone());
+        self.send(&up)
     }
 
-    fn check_running(&self, heard: &Heard) -> Result<(), Error> {
-        self.check(heard)?;
-        if heard.said_end.is_some() { Err(Error::AlreadyEnded) } else { Ok(()) }
+    fn check_running(&self, received: &Received) -> Result<(), Error> {
+        self.check(received)?;
+        if received.said_end.is_some() { Err(Error::AlreadyEnded) } else { Ok(()) }
     }
 
-    fn check(&self, heard: &Heard) -> Result<(), Error> {
-        if let Some((rank, code, text)) = &heard.aborted {
+    fn check(&self, received: &Received) -> Result<(), Error> {
+        if let Some((rank, code, text)) = &received.aborted {
             return Err(Error::Aborted { rank: *rank, code: *code, text: text.clone() });
         }
-        if heard.gone { Err(self.lost()) } else { Ok(()) }
+        if received.gone { Err(self.lost()) } else { Ok(()) }
     }
 
     /// Records a message, given also as its bytes; returns whether it contains anything new.
     pub(super) fn note(&self, down: &Down, message: &[u8]) -> bool {
-        let news = self.heard().note(down, message);
+        let news = self.received().note(down, message);
         self.changed.notify_all();
         news
     }
@@ -182,43 +190,43 @@ impl Line {
     /// Returns the known state of the job, the number of the next exchange, and whether this rank's
     /// program has failed.
     pub(super) fn memory(&self) -> (Memory, u64, bool) {
-        let heard = self.heard();
-        let round = heard.item.as_ref().map_or(heard.round, |item| item.number);
-        (heard.memory.clone(), round, matches!(heard.said_end, Some(Up::Lost { .. })))
+        let received = self.received();
+        let round = received.item.as_ref().map_or(received.round, |item| item.number);
+        (received.memory.clone(), round, matches!(received.said_end, Some(Up::Lost { .. })))
     }
 
     /// Returns whether no further event can follow: this session was dropped, or the job has ended.
-    pub(super) fn is_over(&self) -> bool {
-        let heard = self.heard();
-        heard.closed || heard.all_ended || heard.aborted.is_some()
+    pub(super) fn has_ended(&self) -> bool {
+        let received = self.received();
+        received.closed || received.all_ended || received.aborted.is_some()
     }
 
     /// Records that there is no longer a coordinator. Returns whether the program has to be
     /// notified: not if the program ended the session itself, or if no event was outstanding.
-    pub(super) fn note_gone(&self) -> bool {
+    pub(super) fn record_departure(&self) -> bool {
         if let Some(stream) = self.link().stream.take() {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        let over = self.is_over();
-        let mut heard = self.heard();
-        (heard.gone, heard.seeks) = (true, false);
+        let over = self.has_ended();
+        let mut received = self.received();
+        (received.gone, received.seeks) = (true, false);
         self.changed.notify_all();
         !over
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.heard().closed
+        self.received().closed
     }
 
     /// Waits for the end of an exchange, for a lease longer than the coordinator does. The time
     /// during which another coordinator is sought is added.
     pub(super) fn wait_round(&self, number: u64, within: Duration) -> Result<Vec<Vec<u8>>, Error> {
-        let ended = self.wait(within.saturating_add(self.lease), |heard| {
-            if heard.gathered.as_ref().is_some_and(|(round, _)| *round == number) {
-                heard.item = None;
-                return heard.gathered.take().map(|(_, gathered)| Ok(gathered));
+        let ended = self.wait(within.saturating_add(self.lease), |received| {
+            if received.gathered.as_ref().is_some_and(|(round, _)| *round == number) {
+                received.item = None;
+                return received.gathered.take().map(|(_, gathered)| Ok(gathered));
             }
-            self.check(heard).err().map(Err)
+            self.check(received).err().map(Err)
         });
         match ended {
             Some(Ok(Ok(items))) => Ok(items),
@@ -229,36 +237,36 @@ impl Line {
     }
 
     pub(super) fn wait_all_ended(&self, within: Duration) -> Result<(), Error> {
-        let ended = self.wait(within, |heard| match heard.all_ended {
+        let ended = self.wait(within, |received| match received.all_ended {
             true => Some(Ok(())),
-            false => self.check(heard).err().map(Err),
+            false => self.check(received).err().map(Err),
         });
-        ended.unwrap_or_else(|| Err(Error::NotEnded { ranks: self.heard().memory.running().collect(), within }))
+        ended.unwrap_or_else(|| Err(Error::NotEnded { ranks: self.received().memory.running().collect(), within }))
     }
 
-    fn wait<T>(&self, within: Duration, mut look: impl FnMut(&mut Heard) -> Option<T>) -> Option<T> {
+    fn wait<T>(&self, within: Duration, mut look: impl FnMut(&mut Received) -> Option<T>) -> Option<T> {
         let mut begun = Instant::now();
-        let mut heard = self.heard();
+        let mut received = self.received();
         loop {
-            if let Some(found) = look(&mut heard) {
+            if let Some(found) = look(&mut received) {
                 return Some(found);
             }
-            if heard.seeks && heard.item.is_some() {
+            if received.seeks && received.item.is_some() {
                 // The time limit starts over with the next coordinator.
                 begun = Instant::now();
             }
             let left = within.checked_sub(begun.elapsed()).filter(|left| !left.is_zero())?;
-            heard = self.changed.wait_timeout(heard, left).unwrap_or_else(PoisonError::into_inner).0;
+            received = self.changed.wait_timeout(received, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Ends the connection. If this rank has ended its part, its last messages are delivered; if
     /// not, the coordinator sees the end of the connection.
     pub(super) fn close(&self) {
-        let mut heard = self.heard();
-        heard.closed = true;
-        let gently = heard.said_end.is_some() && !heard.gone;
-        drop(heard);
+        let mut received = self.received();
+        received.closed = true;
+        let gently = received.said_end.is_some() && !received.gone;
+        drop(received);
         if let Some(stream) = self.stream() {
             let _ = stream.shutdown(if gently { Shutdown::Write } else { Shutdown::Both });
         }

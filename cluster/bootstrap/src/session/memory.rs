@@ -111,7 +111,7 @@ mod tests {
         memory.note(&drain(1, &[1]), &[]);
         memory.note(&drain(2, &[1, 2]), &[]);
         assert_eq!(memory.vote(vec![], 0).pending, [(1, vec![1]), (2, vec![1, 2])]);
-        let resume = Down::Resume { epoch: 1, cards: vec![], lost: vec![(1, "killed".into())] };
+        let resume = Down::Resume { epoch: 1, contacts: vec![], lost: vec![(1, "killed".into())] };
         memory.note(&resume, &[9]);
         let vote = memory.vote(vec![], 0);
         assert_eq!((vote.epoch, vote.resume, vote.pending), (1, vec![9], vec![(2, vec![1, 2])]));

@@ -24,28 +24,28 @@ impl Speaker {
     /// Answers [`Event::Drain`](crate::Event::Drain): this process no longer has operations in
     /// flight. An answer to an earlier epoch is ignored.
     pub fn drained(&self, epoch: u64) -> Result<(), Error> {
-        self.0.say(&Up::Drained { epoch })
+        self.0.send(&Up::Drained { epoch })
     }
 
-    /// Answers [`Event::Reopen`](crate::Event::Reopen) with `card`, the data that other ranks need
-    /// to communicate with this process. An answer to an earlier epoch is ignored.
-    pub fn reopened(&self, epoch: u64, card: Vec<u8>) -> Result<(), Error> {
-        if card.len() > ITEM_LIMIT {
-            return Err(Error::TooLarge { size: card.len(), limit: ITEM_LIMIT });
+    /// Answers [`Event::Reopen`](crate::Event::Reopen) with `contact`, the data that other ranks
+    /// need to communicate with this process. An answer to an earlier epoch is ignored.
+    pub fn reopened(&self, epoch: u64, contact: Vec<u8>) -> Result<(), Error> {
+        if contact.len() > ITEM_LIMIT {
+            return Err(Error::TooLarge { size: contact.len(), limit: ITEM_LIMIT });
         }
-        self.0.say(&Up::Reopened { epoch, card })
+        self.0.send(&Up::Reopened { epoch, contact })
     }
 
     /// Leaves the job. The session still receives events and has to answer them as long as other
     /// ranks may communicate with this process: until all have ended, or the session is dropped.
     pub fn left(&self) -> Result<(), Error> {
-        self.0.say_end(&Up::Left)
+        self.0.send_end(&Up::Left)
     }
 
     /// Reports that this rank's program has failed, after it has drained all its operations. The
     /// rank is notified of the end of the job, but not of further losses.
     pub fn lost(&self, text: &str) -> Result<(), Error> {
-        self.0.say_end(&Up::Lost { text: text.into() })
+        self.0.send_end(&Up::Lost { text: text.into() })
     }
 
     /// Reports that this rank has waited for other ranks for some time and has no operations in
@@ -54,17 +54,17 @@ impl Speaker {
     /// that they wait, they are asked again, and if no stamp has changed, they are notified that
     /// they wait for each other ([`Event::Deadlock`](crate::Event)).
     pub fn waits(&self, stamp: Option<u64>) -> Result<(), Error> {
-        self.0.say(&Up::Waits { stamp })
+        self.0.send(&Up::Waits { stamp })
     }
 
     /// Answers [`Event::Confirm`](crate::Event::Confirm) with the current stamp of this rank, if
     /// the rank waits for other ranks and has no operations in flight.
-    pub fn still(&self, wave: u64, stamp: Option<u64>) -> Result<(), Error> {
-        self.0.say(&Up::Still { wave, stamp })
+    pub fn still_waiting(&self, wave: u64, stamp: Option<u64>) -> Result<(), Error> {
+        self.0.send(&Up::Still { wave, stamp })
     }
 
     /// Aborts the job. Only the first abort of a job counts; all ranks are notified of it.
     pub fn abort(&self, code: i32, text: &str) -> Result<(), Error> {
-        self.0.say_abort(code, text)
+        self.0.send_abort(code, text)
     }
 }

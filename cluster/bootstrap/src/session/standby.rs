@@ -1,14 +1,14 @@
 //! Finding another coordinator after the last one was lost, or becoming the coordinator.
 //!
 //! A session opens its own standby, and asks the standbys of the other ranks in the order given by
-//! a [seeker](super::seeker). During the search, threads connect and wait for answers.
+//! a [search](super::search). During the search, threads connect and wait for answers.
 
 use super::{
     dial::{Dial, Failed},
     line::{Line, tick},
     memory::Memory,
-    seeker::{Seeker, Step},
-    thread::Parting,
+    search::{CoordinatorSearch, Step},
+    thread::Departure,
 };
 use crate::{
     Coordinator, Plan, Secret, Succession,
@@ -51,8 +51,8 @@ pub(super) enum Unfound {
     Smaller(String),
 }
 
-/// News of a standby.
-enum News {
+/// An event of a standby.
+enum StandbyEvent {
     /// It accepts votes.
     Answers(TcpStream),
     /// It is the coordinator. Further bytes received from it are in the inbox.
@@ -64,20 +64,20 @@ enum News {
 
 impl Standby {
     /// Returns whether another coordinator is sought after the last one was lost in this way.
-    pub(super) fn seeks_after(&self, line: &Line, parting: &Parting) -> bool {
+    pub(super) fn searches_after(&self, line: &Line, departure: &Departure) -> bool {
         let (_, _, failed) = line.memory();
-        let wanted = match parting {
-            Parting::Silent => self.plan.succession != Succession::Never,
-            Parting::Ended => self.host.is_some() || self.plan.succession == Succession::AfterAnyEnd,
-            Parting::Dismissed(_) | Parting::Over => false,
+        let wanted = match departure {
+            Departure::Silent => self.plan.succession != Succession::Never,
+            Departure::Ended => self.host.is_some() || self.plan.succession == Succession::AfterAnyEnd,
+            Departure::Dismissed(_) | Departure::Closed => false,
         };
-        wanted && !failed && !line.is_over()
+        wanted && !failed && !line.has_ended()
     }
 
     /// Finds another coordinator and continues with it; returns the bytes already received from it.
-    pub(super) fn find(&mut self, line: &Line, parting: &Parting) -> Result<Inbox, Unfound> {
-        let stream = line.detach(*parting == Parting::Silent);
-        let ended = *parting == Parting::Ended;
+    pub(super) fn find(&mut self, line: &Line, departure: &Departure) -> Result<Inbox, Unfound> {
+        let stream = line.detach(*departure == Departure::Silent);
+        let ended = *departure == Departure::Ended;
         self.kept.extend(stream.filter(|_| !ended));
         let (memory, ..) = line.memory();
         let roster = Roster { rank: memory.rank, number: self.number, nodes: memory.nodes.clone() };
@@ -97,34 +97,34 @@ impl Standby {
     fn search(&mut self, line: &Line, memory: &Memory, ended: bool) -> Result<Inbox, Unfound> {
         let dead = self.dead(memory, ended);
         let candidates = memory.candidates();
-        let mut seeker = Seeker::new(candidates.len(), line.lease, Instant::now());
-        let (tell, news) = channel();
+        let mut search = CoordinatorSearch::new(candidates.len(), line.lease, Instant::now());
+        let (tell, event) = channel();
         let mut streams: Vec<Option<TcpStream>> = candidates.iter().map(|_| None).collect();
         let (mut vote, mut why) = (None, "no other part of it was reached".to_owned());
         let found = loop {
-            if line.is_over() {
+            if line.has_ended() {
                 break Err(Unfound::Smaller(why));
             }
-            match seeker.next(Instant::now()) {
-                Step::Dial(index) => self.ask(candidates[index], index, seeker.end(), &tell),
+            match search.next(Instant::now()) {
+                Step::Dial(index) => self.query(candidates[index], index, search.end(), &tell),
                 Step::Vote(index) => {
                     take_back(vote.replace(index).and_then(|before| streams[before].take()));
                     // A failure means that the connection has ended, which its thread reports.
                     _ = streams[index].as_mut().map(|stream| give_vote(stream, line, &dead));
                 }
                 Step::GiveUp => break Err(Unfound::Smaller(why)),
-                Step::Wait(until) => match wait(&news, until, line.lease) {
-                    Some((index, News::Answers(mut stream))) => {
+                Step::Wait(until) => match wait(&event, until, line.lease) {
+                    Some((index, StandbyEvent::Answers(mut stream))) => {
                         if vote == Some(index) {
                             // The last connection to this standby has ended, so the vote sent over
                             // it no longer counts.
                             _ = give_vote(&mut stream, line, &dead);
                         }
                         streams[index] = Some(stream);
-                        seeker.answered(index);
+                        search.answered(index);
                     }
                     // An answer of another standby, which arrives too late.
-                    Some((index, News::Elected(stream, inbox))) if vote == Some(index) => {
+                    Some((index, StandbyEvent::Elected(stream, inbox))) if vote == Some(index) => {
                         streams[index] = None;
                         match line.attach(stream) {
                             Ok(()) => {
@@ -136,14 +136,14 @@ impl Standby {
                             Err(cause) => break Err(Unfound::Smaller(cause.to_string())),
                         }
                     }
-                    Some((index, News::Dismissed(text))) if vote == Some(index) => {
+                    Some((index, StandbyEvent::Dismissed(text))) if vote == Some(index) => {
                         break Err(Unfound::Dismissed(text));
                     }
-                    Some((index, News::Gone(text))) => {
-                        seeker.gone(index);
+                    Some((index, StandbyEvent::Gone(text))) => {
+                        search.gone(index);
                         why = text.unwrap_or(why);
                     }
-                    Some((_, News::Elected(..) | News::Dismissed(_))) | None => {}
+                    Some((_, StandbyEvent::Elected(..) | StandbyEvent::Dismissed(_))) | None => {}
                 },
             }
         };
@@ -176,20 +176,21 @@ impl Standby {
     }
 
     /// Starts to ask the standby of a rank.
-    fn ask(&self, rank: u32, index: usize, until: Instant, tell: &Sender<(usize, News)>) {
+    fn query(&self, rank: u32, index: usize, until: Instant, tell: &Sender<(usize, StandbyEvent)>) {
         let (address, secret, tell) = (self.addresses[rank as usize], self.secret.clone(), tell.clone());
         let limit = down_limit(self.addresses.len(), self.plan.segment.len());
         let asks = {
             let tell = tell.clone();
             move || {
-                let told = address
-                    .and_then(|address| ask(address, &secret, limit, until, &|news| tell.send((index, news)).is_ok()));
-                let _ = tell.send((index, told.unwrap_or(News::Gone(None))));
+                let told = address.and_then(|address| {
+                    query(address, &secret, limit, until, &|event| tell.send((index, event)).is_ok())
+                });
+                let _ = tell.send((index, told.unwrap_or(StandbyEvent::Gone(None))));
             }
         };
         let builder = thread::Builder::new().name("seeking".into()).stack_size(256 << 10);
         if builder.spawn(asks).is_err() {
-            let _ = tell.send((index, News::Gone(None)));
+            let _ = tell.send((index, StandbyEvent::Gone(None)));
         }
     }
 }
@@ -208,17 +209,17 @@ const AGAIN: Duration = Duration::from_millis(5);
 /// A connection that simply ends is retried: a standby of an earlier search, which its process is
 /// ending, may have accepted it from the listener that both share. If the process has ended, the
 /// next attempt is refused.
-fn ask(
+fn query(
     address: SocketAddr,
     secret: &Secret,
     limit: usize,
     until: Instant,
-    tell: &dyn Fn(News) -> bool,
-) -> Option<News> {
+    tell: &dyn Fn(StandbyEvent) -> bool,
+) -> Option<StandbyEvent> {
     let dial = Dial { address, secret, within: until.saturating_duration_since(Instant::now()), until };
     loop {
-        match ask_once(&dial, limit, tell) {
-            Asked::Says(news) => return news,
+        match query_once(&dial, limit, tell) {
+            Asked::Says(event) => return event,
             Asked::Ended if dial.left().is_some() => thread::sleep(AGAIN),
             Asked::Ended => return None,
         }
@@ -228,18 +229,18 @@ fn ask(
 /// The outcome of one connection to a standby.
 enum Asked {
     /// Its answer, or `None` if the answer could not be understood.
-    Says(Option<News>),
+    Says(Option<StandbyEvent>),
     /// The connection ended.
     Ended,
 }
 
-fn ask_once(dial: &Dial<'_>, limit: usize, tell: &dyn Fn(News) -> bool) -> Asked {
+fn query_once(dial: &Dial<'_>, limit: usize, tell: &dyn Fn(StandbyEvent) -> bool) -> Asked {
     let mut stream = match dial.connect() {
         Ok(stream) => stream,
         Err(Failed::Now(cause)) if has_ended(&cause) => return Asked::Ended,
         Err(_) => return Asked::Says(None),
     };
-    let told = stream.try_clone().is_ok_and(|stream| tell(News::Answers(stream)));
+    let told = stream.try_clone().is_ok_and(|stream| tell(StandbyEvent::Answers(stream)));
     if !told {
         return Asked::Says(None);
     }
@@ -248,9 +249,9 @@ fn ask_once(dial: &Dial<'_>, limit: usize, tell: &dyn Fn(News) -> bool) -> Asked
         match inbox.message() {
             Ok(Some(message)) => {
                 return Asked::Says(match Down::read(&message) {
-                    Some(Down::Elected) => Some(News::Elected(stream, inbox)),
-                    Some(Down::NotElected { text }) => Some(News::Gone(Some(text))),
-                    Some(Down::Dismissed { text }) => Some(News::Dismissed(text)),
+                    Some(Down::Elected) => Some(StandbyEvent::Elected(stream, inbox)),
+                    Some(Down::NotElected { text }) => Some(StandbyEvent::Gone(Some(text))),
+                    Some(Down::Dismissed { text }) => Some(StandbyEvent::Dismissed(text)),
                     _ => None,
                 });
             }
@@ -273,9 +274,9 @@ fn has_ended(cause: &io::Error) -> bool {
 }
 
 /// Returns the next event; `None` if there is none until `until`, or for some time.
-fn wait(news: &Receiver<(usize, News)>, until: Instant, lease: Duration) -> Option<(usize, News)> {
+fn wait(event: &Receiver<(usize, StandbyEvent)>, until: Instant, lease: Duration) -> Option<(usize, StandbyEvent)> {
     let left = until.saturating_duration_since(Instant::now()).min(tick(lease));
-    news.recv_timeout(left).ok()
+    event.recv_timeout(left).ok()
 }
 
 /// Gives up a connection to a standby. If the standby has counted this rank's vote, it is notified

@@ -43,7 +43,7 @@ pub(crate) enum Down {
     },
     Resume {
         epoch: u64,
-        cards: Vec<Option<Vec<u8>>>,
+        contacts: Vec<Option<Vec<u8>>>,
         lost: Vec<(u32, String)>,
     },
     Left {
@@ -99,9 +99,9 @@ impl Down {
             }
             Self::Drain { epoch, lost } => Writer::new(7).u64(*epoch).many(lost, |to, rank| to.u32(*rank)),
             Self::Reopen { epoch } => Writer::new(8).u64(*epoch),
-            Self::Resume { epoch, cards, lost } => {
-                let card = |to: Writer, card: &Option<Vec<u8>>| to.maybe(card.as_deref(), Writer::bytes);
-                write_ends(Writer::new(9).u64(*epoch).many(cards, card), lost)
+            Self::Resume { epoch, contacts, lost } => {
+                let contact = |to: Writer, contact: &Option<Vec<u8>>| to.maybe(contact.as_deref(), Writer::bytes);
+                write_ends(Writer::new(9).u64(*epoch).many(contacts, contact), lost)
             }
             Self::Left { rank } => Writer::new(10).u32(*rank),
             Self::Lost { rank, text } => Writer::new(11).u32(*rank).text(text),
@@ -141,7 +141,7 @@ impl Down {
             8 => Self::Reopen { epoch: from.u64()? },
             9 => Self::Resume {
                 epoch: from.u64()?,
-                cards: from.many(|from| from.maybe(Reader::bytes))?,
+                contacts: from.many(|from| from.maybe(Reader::bytes))?,
                 lost: read_ends(&mut from)?,
             },
             10 => Self::Left { rank: from.u32()? },
@@ -172,7 +172,7 @@ impl Down {
             Self::Gathered { items, .. } => items.len() == ranks,
             Self::Incomplete { absent, ended, .. } => absent.iter().all(is_rank) && are_ranks(ended),
             Self::Drain { lost, .. } => lost.iter().all(is_rank),
-            Self::Resume { cards, lost, .. } => cards.len() == ranks && are_ranks(lost),
+            Self::Resume { contacts, lost, .. } => contacts.len() == ranks && are_ranks(lost),
             Self::Left { rank } | Self::Lost { rank, .. } => is_rank(rank),
             Self::Aborted { rank, .. } => rank.as_ref().is_none_or(is_rank),
             Self::Noted { .. } | Self::Refused(_) | Self::Beat | Self::Reopen { .. } | Self::AllEnded => true,

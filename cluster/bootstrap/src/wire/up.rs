@@ -20,7 +20,7 @@ pub(crate) enum Up {
     },
     Reopened {
         epoch: u64,
-        card: Vec<u8>,
+        contact: Vec<u8>,
     },
     Left,
     Lost {
@@ -60,7 +60,7 @@ impl Up {
             Self::Beat => Writer::new(2),
             Self::Item { round, within, bytes } => Writer::new(3).u64(*round).duration(*within).bytes(bytes),
             Self::Drained { epoch } => Writer::new(4).u64(*epoch),
-            Self::Reopened { epoch, card } => Writer::new(5).u64(*epoch).bytes(card),
+            Self::Reopened { epoch, contact } => Writer::new(5).u64(*epoch).bytes(contact),
             Self::Left => Writer::new(6),
             Self::Lost { text } => Writer::new(7).text(text),
             Self::Abort { code, text } => Writer::new(8).u32(code.cast_unsigned()).text(text),
@@ -90,7 +90,7 @@ impl Up {
             2 => Self::Beat,
             3 => Self::Item { round: from.u64()?, within: from.duration()?, bytes: from.bytes()? },
             4 => Self::Drained { epoch: from.u64()? },
-            5 => Self::Reopened { epoch: from.u64()?, card: from.bytes()? },
+            5 => Self::Reopened { epoch: from.u64()?, contact: from.bytes()? },
             6 => Self::Left,
             7 => Self::Lost { text: from.text()? },
             8 => Self::Abort { code: from.u32()?.cast_signed(), text: from.text()? },

@@ -1,6 +1,6 @@
 //! Reports of losses.
 
-use crate::team::{LONG, Rank, answer, card, coordinator, hello, join, plan, team};
+use crate::team::{LONG, Rank, answer, contact, coordinator, hello, join, plan, team};
 use bootstrap::{End, Error, Event, Hello, Plan, Speaker};
 use std::{thread::spawn, time::Duration};
 
@@ -31,12 +31,12 @@ fn resumed(events: &[Event]) -> (u64, Vec<u32>) {
 fn survivors_drain_and_reopen_before_a_loss_is_told() {
     let (coordinator, mut team) = team(plan(4));
     drop(team.remove(1));
-    let cards = [0, 1, 2, 3].map(|rank| (rank != 1).then(|| card(1, rank)));
+    let contacts = [0, 1, 2, 3].map(|rank| (rank != 1).then(|| contact(1, rank)));
     for rank in &team {
         assert_eq!(rank.next(), Event::Drain { epoch: 1, lost: vec![1] });
         assert_eq!(rank.next(), Event::Reopen { epoch: 1 });
-        let Event::Resume { epoch: 1, cards: got, lost } = rank.next() else { panic!("no resume") };
-        assert_eq!((&got[..], lost[0].0, lost.len()), (&cards[..], 1, 1));
+        let Event::Resume { epoch: 1, contacts: got, lost } = rank.next() else { panic!("no resume") };
+        assert_eq!((&got[..], lost[0].0, lost.len()), (&contacts[..], 1, 1));
     }
     let error = team[0].session.exchange(b"", LONG).unwrap_err();
     assert!(matches!(&error, Error::Incomplete { ended, .. } if ended[0].0 == 1), "{error}");
@@ -132,8 +132,8 @@ fn answers_to_an_earlier_epoch_count_for_nothing() {
     assert_eq!(odd.next(), Event::Reopen { epoch: 2 });
     odd.session.reopened(1, b"old".to_vec()).unwrap();
     odd.session.reopened(2, b"new".to_vec()).unwrap();
-    let Event::Resume { epoch: 2, cards, .. } = odd.next() else { panic!("no resume") };
-    assert_eq!(cards, [None, None, Some(card(2, 2)), Some(b"new".to_vec())]);
+    let Event::Resume { epoch: 2, contacts, .. } = odd.next() else { panic!("no resume") };
+    assert_eq!(contacts, [None, None, Some(contact(2, 2)), Some(b"new".to_vec())]);
 }
 
 #[test]

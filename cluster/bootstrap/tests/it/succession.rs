@@ -76,7 +76,7 @@ fn an_abort_in_between_reaches_everybody() {
 }
 
 #[test]
-fn a_standstill_is_found_by_the_next_coordinator() {
+fn a_deadlock_is_found_by_the_next_coordinator() {
     let (coordinator, team) = lasting_team(2);
     team[0].session.speaker().waits(Some(1)).unwrap();
     drop(coordinator);
@@ -88,7 +88,7 @@ fn a_standstill_is_found_by_the_next_coordinator() {
     team[0].session.speaker().waits(Some(3)).unwrap();
     for (rank, stamp) in team.iter().zip([3, 2]) {
         let Event::Confirm { wave } = rank.next() else { panic!("no question") };
-        rank.session.speaker().still(wave, Some(stamp)).unwrap();
+        rank.session.speaker().still_waiting(wave, Some(stamp)).unwrap();
     }
     team.iter().for_each(|rank| assert_eq!(rank.next(), Event::Deadlock { waiting: 2 }));
 }

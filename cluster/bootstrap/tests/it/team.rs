@@ -39,16 +39,16 @@ impl Rank {
     }
 }
 
-/// Answers everything immediately, with a card that names the epoch and the rank.
+/// Answers everything immediately, with a contact that names the epoch and the rank.
 pub(crate) fn answer(rank: u32) -> impl FnMut(&Speaker, &Event) + Send + 'static {
     move |speaker, event| match event {
         Event::Drain { epoch, .. } => speaker.drained(*epoch).unwrap(),
-        Event::Reopen { epoch } => speaker.reopened(*epoch, card(*epoch, rank)).unwrap(),
+        Event::Reopen { epoch } => speaker.reopened(*epoch, contact(*epoch, rank)).unwrap(),
         _ => {}
     }
 }
 
-pub(crate) fn card(epoch: u64, rank: u32) -> Vec<u8> {
+pub(crate) fn contact(epoch: u64, rank: u32) -> Vec<u8> {
     format!("{epoch} {rank}").into_bytes()
 }
 

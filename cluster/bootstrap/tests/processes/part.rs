@@ -81,7 +81,7 @@ pub(crate) fn print_and_answer(rank: u32, hold: u64) -> impl FnMut(&Speaker, Eve
             println!("reopen {epoch}");
             speaker.reopened(*epoch, vec![rank as u8]).expect("reopened");
         }
-        Event::Resume { epoch, cards, lost } => println!("resume {epoch} {cards:?} {lost:?}"),
+        Event::Resume { epoch, contacts, lost } => println!("resume {epoch} {contacts:?} {lost:?}"),
         Event::Aborted { code, text, .. } => println!("aborted {code} {text}"),
         Event::CoordinatorLost => println!("coordinator lost"),
         Event::CutOff { text } => println!("cut off: {text}"),

@@ -255,20 +255,20 @@ impl Calls {
 }
 
 impl Side for Calls {
-    fn card(&self) -> Vec<u8> {
+    fn contact(&self) -> Vec<u8> {
         let (mut name, mut len) = ([0_u8; 256], 256);
         // SAFETY: the endpoint is open, and the call writes up to `len` bytes.
         unsafe { sys::fi_getname(&mut (*self.endpoint).fid, name.as_mut_ptr().cast(), &mut len) };
         [&self.keys[0].map(u64::to_ne_bytes).concat()[..], &name[..len]].concat()
     }
 
-    fn meet(&mut self, card: &[u8]) -> Result<()> {
-        let (words, _) = card.as_chunks::<8>();
+    fn connect(&mut self, contact: &[u8]) -> Result<()> {
+        let (words, _) = contact.as_chunks::<8>();
         self.keys[1] = [words[0], words[1]].map(u64::from_ne_bytes);
         let mut name = [0_u64; 33];
         // SAFETY: the name is shorter than the buffer, and is only read.
         let inserted = unsafe {
-            name.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(card[16..].as_ptr(), card.len() - 16);
+            name.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(contact[16..].as_ptr(), contact.len() - 16);
             sys::fi_av_insert(self.peers, name.as_ptr().cast(), 1, &mut self.peer, 0, null_mut())
         };
         if inserted == 1 { Ok(()) } else { Err("fi_av_insert".into()) }
@@ -278,7 +278,7 @@ impl Side for Calls {
         (0..count).try_for_each(|_| self.run_once(operation))
     }
 
-    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        answer_until(is_over, || self.answer())
+    fn serve(&mut self, has_ended: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        answer_until(has_ended, || self.answer())
     }
 }

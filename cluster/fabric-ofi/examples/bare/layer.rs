@@ -33,7 +33,7 @@ impl Layer {
 
     fn look(&mut self, seen: &mut Seen) -> Result<()> {
         self.endpoint.progress(&mut |event| match event {
-            Event::Over { outcome, .. } => {
+            Event::Complete { outcome, .. } => {
                 seen.over = true;
                 seen.failed = outcome.err().map(|failure| failure.to_string());
             }
@@ -84,12 +84,12 @@ impl Layer {
 }
 
 impl Side for Layer {
-    fn card(&self) -> Vec<u8> {
+    fn contact(&self) -> Vec<u8> {
         [&self.region.key().to_bytes()[..], &self.endpoint.name()].concat()
     }
 
-    fn meet(&mut self, card: &[u8]) -> Result<()> {
-        let (key, name) = card.split_at(RemoteKey::BYTES);
+    fn connect(&mut self, contact: &[u8]) -> Result<()> {
+        let (key, name) = contact.split_at(RemoteKey::BYTES);
         self.other = Some((self.endpoint.insert(name)?, RemoteKey::from_bytes(key)?));
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Side for Layer {
         (0..count).try_for_each(|_| self.run_once(operation))
     }
 
-    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
-        answer_until(is_over, || self.answer())
+    fn serve(&mut self, has_ended: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        answer_until(has_ended, || self.answer())
     }
 }

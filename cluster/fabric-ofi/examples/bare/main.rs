@@ -13,8 +13,8 @@
 //! otherwise the other rank's CPU does.
 
 mod calls;
+mod full_stack;
 mod layer;
-mod whole;
 
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use fabric_ofi::cluster::AtomicsBy;
@@ -76,9 +76,9 @@ const OPERATIONS: [(&str, Operation, usize); 7] = [
 /// One of the compared sides.
 trait Side {
     /// Returns the data that the other process needs.
-    fn card(&self) -> Vec<u8>;
-    /// Receives the other process's card.
-    fn meet(&mut self, card: &[u8]) -> Result<()>;
+    fn contact(&self) -> Vec<u8>;
+    /// Receives the other process's contact.
+    fn connect(&mut self, contact: &[u8]) -> Result<()>;
     /// Executes an operation `count` times, and waits each time until it completes.
     fn run(&mut self, operation: Operation, count: usize) -> Result<()>;
     /// Ends a turn, for a side that detects the end of a turn itself.
@@ -86,12 +86,12 @@ trait Side {
         Ok(())
     }
     /// Serves the other process while it measures, until the turn ends.
-    fn serve(&mut self, is_over: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
+    fn serve(&mut self, has_ended: &mut dyn FnMut() -> Result<bool>) -> Result<()>;
 }
 
 /// Answers until the turn ends, which is checked only occasionally.
-fn answer_until(is_over: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMut() -> Result<()>) -> Result<()> {
-    while !is_over()? {
+fn answer_until(has_ended: &mut dyn FnMut() -> Result<bool>, mut answer: impl FnMut() -> Result<()>) -> Result<()> {
+    while !has_ended()? {
         (0..256).try_for_each(|_| answer())?;
     }
     Ok(())
@@ -165,7 +165,7 @@ fn main() -> Result<()> {
 
 fn sides(rank: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<[Box<dyn Side>; 3]> {
     Ok([
-        Box::new(whole::Whole::open(rank, provider, domain, atomics)?),
+        Box::new(full_stack::FullStack::open(rank, provider, domain, atomics)?),
         Box::new(layer::Layer::open(provider, domain)?),
         Box::new(calls::Calls::open(provider, domain)?),
     ])
@@ -190,7 +190,7 @@ fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
         .spawn()?;
     let allowed = pin(0)?;
     let mut sides = sides(0, provider, domain, how.atomics())?;
-    swap_cards(&mut sides, &mut socket)?;
+    swap_contacts(&mut sides, &mut socket)?;
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header([provider, "fabric, ns", "endpoint, ns", "bare calls, ns", "fabric / bare", "endpoint / bare"]);
@@ -258,7 +258,7 @@ fn serve(provider: &str, domain: &str, atomics: AtomicsBy) -> Result<()> {
     pin(1)?;
     let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let mut sides = sides(1, provider, domain, atomics)?;
-    swap_cards(&mut sides, &mut socket)?;
+    swap_contacts(&mut sides, &mut socket)?;
     let mut next = [0];
     loop {
         if socket.read(&mut next)? == 0 {
@@ -273,16 +273,16 @@ fn serve(provider: &str, domain: &str, atomics: AtomicsBy) -> Result<()> {
     }
 }
 
-fn swap_cards(sides: &mut [Box<dyn Side>], socket: &mut UnixStream) -> Result<()> {
+fn swap_contacts(sides: &mut [Box<dyn Side>], socket: &mut UnixStream) -> Result<()> {
     for side in sides {
-        let card = side.card();
-        socket.write_all(&(card.len() as u32).to_le_bytes())?;
-        socket.write_all(&card)?;
+        let contact = side.contact();
+        socket.write_all(&(contact.len() as u32).to_le_bytes())?;
+        socket.write_all(&contact)?;
         let mut len = [0; 4];
         socket.read_exact(&mut len)?;
         let mut theirs = vec![0; u32::from_le_bytes(len) as usize];
         socket.read_exact(&mut theirs)?;
-        side.meet(&theirs)?;
+        side.connect(&theirs)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use std::{
     collections::BTreeSet,
     sync::{MutexGuard, PoisonError, TryLockError},
 };
-use tofu2_sim::shm::part::{FarCommand, FarReply};
+use tofu2_sim::shm::part::{RemoteCommand, RemoteReply};
 
 /// An item of deferred work.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub(super) enum Arrival {
     /// The bytes of a command have been moved, or can no longer be moved.
     Moved { moved: Box<Moved>, arrived: bool },
     /// A command of this rank has completed; `reply` is the answer of its target, if there was one.
-    Replied { command: Box<FarCommand>, reply: Option<FarReply> },
+    Replied { command: Box<RemoteCommand>, reply: Option<RemoteReply> },
     /// A message with updates of a gate.
     Gate { head: Head, news: Vec<u8> },
 }
 
 impl Arrival {
     /// Returns the rank of another node that requested the work.
-    fn asker(&self) -> Option<u32> {
+    fn requester(&self) -> Option<u32> {
         match self {
             Arrival::Command { head, .. } | Arrival::Gate { head, .. } => Some(head.from),
             Arrival::Moved { .. } | Arrival::Replied { .. } => None,
@@ -49,7 +49,7 @@ impl Core {
         let good = matches!(flight.outcome, Some(Ok(_)));
         match flight.job {
             Job::Command(command) => {
-                let reply = FarReply::from_bytes(&flight.bytes).filter(|_| good);
+                let reply = RemoteReply::from_bytes(&flight.bytes).filter(|_| good);
                 self.arrivals.push_back(Arrival::Replied { command, reply });
             }
             Job::Move(moved) => self.arrivals.push_back(Arrival::Moved { moved, arrived: good }),
@@ -59,7 +59,7 @@ impl Core {
 
     /// Drops the work of lost ranks that has not begun.
     pub(super) fn drop_arrivals(&mut self, lost: &BTreeSet<u32>) {
-        self.arrivals.retain(|arrival| arrival.asker().is_none_or(|asker| !lost.contains(&asker)));
+        self.arrivals.retain(|arrival| arrival.requester().is_none_or(|requester| !lost.contains(&requester)));
     }
 }
 
@@ -82,10 +82,12 @@ impl Net {
                     Arrival::Command { head, bytes } => bench.command(self, head, &bytes),
                     Arrival::Moved { moved, arrived } => bench.moved(self, &moved, arrived),
                     Arrival::Replied { command, reply } => {
-                        let reply = reply.unwrap_or_else(|| FarReply::lost(&command));
+                        let reply = reply.unwrap_or_else(|| RemoteReply::lost(&command));
                         self.part.replied(&command, &reply);
                     }
-                    Arrival::Gate { head, news } => self.reply(&head, Answer::Good, self.hear_gate(&head, &news)),
+                    Arrival::Gate { head, news } => {
+                        self.reply(&head, Answer::Good, self.receive_gate_update(&head, &news))
+                    }
                 }
             }
             drop(bench);

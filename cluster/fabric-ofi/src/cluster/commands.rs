@@ -1,10 +1,10 @@
 //! Commands of control queues between nodes.
 //!
 //! A command is a message to the target's rank, which executes it in its own memory
-//! ([`Part::obey`](tofu2_sim::shm::part::Part::obey)) and answers. Bytes that do not fit into a
-//! message stay in the poster's heap: the target's rank, which has resolved their destination,
-//! moves them by `fi_read`, or by `fi_write` for a get, and announces the command when they have
-//! arrived.
+//! ([`Part::execute_remote`](tofu2_sim::shm::part::Part::execute_remote)) and answers. Bytes that
+//! do not fit into a message stay in the poster's heap: the target's rank, which has resolved their
+//! destination, moves them by `fi_read`, or by `fi_write` for a get, and announces the command when
+//! they have arrived.
 //!
 //! All of this is deferred work: see [`super::arrivals`].
 
@@ -14,7 +14,7 @@ use super::{
     flight::{Flight, Job, Moved},
     link::PAYLOAD,
     message::{Answer, Head, Kind, LONG},
-    mistake::Mistake,
+    mutant::Mutant,
     net::Net,
 };
 use rdma_fabric::{Rank, RegionKey};
@@ -22,11 +22,11 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
-use tofu2_sim::shm::part::{Cargo, FarCommand, FarReply, Obeyed};
+use tofu2_sim::shm::part::{Executed, Payload, RemoteCommand, RemoteReply};
 
 /// Maximum number of bytes in the message of a command.
-const INLINE: usize = PAYLOAD - FarCommand::BYTES;
-const _: () = assert!(FarReply::BYTES <= FarCommand::BYTES, "a reply holds as many");
+const INLINE: usize = PAYLOAD - RemoteCommand::BYTES;
+const _: () = assert!(RemoteReply::BYTES <= RemoteCommand::BYTES, "a reply holds as many");
 
 /// Commands from other nodes that are in progress or waiting here.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ struct Poster {
 
 #[derive(Debug)]
 struct Waiting {
-    command: FarCommand,
+    command: RemoteCommand,
     head: Head,
     bytes: Vec<u8>,
 }
@@ -53,9 +53,9 @@ struct Waiting {
 /// Connects the rank's control queues to the network.
 pub(super) fn connect(net: &Arc<Net>) {
     let (carries, works) = (Arc::downgrade(net), Arc::downgrade(net));
-    let carry = move |command, cargo| {
+    let carry = move |command, payload| {
         if let Some(net) = carries.upgrade() {
-            net.carry(&command, cargo);
+            net.carry(&command, payload);
         }
     };
     let work = move || {
@@ -68,18 +68,18 @@ pub(super) fn connect(net: &Arc<Net>) {
 
 impl Core {
     /// Sends a command of this rank.
-    fn carry(&mut self, command: &FarCommand, cargo: Cargo) {
-        let mut head = Head::ask(Kind::Command, self.me, RegionKey::from_bits(0));
+    fn carry(&mut self, command: &RemoteCommand, payload: Payload) {
+        let mut head = Head::request(Kind::Command, self.me, RegionKey::from_bits(0));
         let mut bytes = command.to_bytes();
         let mut flight = Flight::new(command.target().number(), Job::Command(Box::new(*command)));
-        match cargo {
-            Cargo::Nothing => {}
-            Cargo::Bytes(more) => bytes.extend(more),
-            Cargo::Memory(region, at) => {
+        match payload {
+            Payload::Nothing => {}
+            Payload::Bytes(more) => bytes.extend(more),
+            Payload::Memory(region, at) => {
                 // Checked again under the lock: another thread of the program may have dropped the
                 // region.
                 if self.is_kept(region).is_err() {
-                    let reply = Some(FarReply::stale(command, Rank::new(self.me)));
+                    let reply = Some(RemoteReply::stale(command, Rank::new(self.me)));
                     return self.arrivals.push_back(Arrival::Replied { command: Box::new(*command), reply });
                 }
                 (head.detail, head.offset) = (LONG, at);
@@ -92,9 +92,9 @@ impl Core {
 }
 
 impl Net {
-    fn carry(&self, command: &FarCommand, cargo: Cargo) {
+    fn carry(&self, command: &RemoteCommand, payload: Payload) {
         self.with(|state| {
-            state.core.carry(command, cargo);
+            state.core.carry(command, payload);
             state.flush_outbox();
         });
     }
@@ -124,7 +124,7 @@ impl Net {
 impl Bench {
     /// Starts the command in this message, or queues it.
     pub(super) fn command(&mut self, net: &Net, head: Head, bytes: &[u8]) {
-        match FarCommand::from_bytes(Rank::new(head.from), bytes) {
+        match RemoteCommand::from_bytes(Rank::new(head.from), bytes) {
             Some((command, rest)) if command.target() == net.me => {
                 let from = self.posters.entry(head.from).or_default();
                 from.waiting.push_back(Waiting { command, head, bytes: rest.to_vec() });
@@ -153,24 +153,24 @@ impl Bench {
 impl Poster {
     /// Executes the commands that need not wait.
     fn begin(&mut self, net: &Net) {
-        let errs = net.lock().core.errs(Mistake::OvertakesMoves);
-        let waits = |next: &Waiting, moving| next.command.keeps_order() && moving > 0 && !errs;
+        let has_mutant = net.lock().core.has_mutant(Mutant::OvertakesMoves);
+        let waits = |next: &Waiting, moving| next.command.keeps_order() && moving > 0 && !has_mutant;
         while let Some(Waiting { command, head, bytes }) = {
             let may_begin = self.waiting.front().is_some_and(|next| !waits(next, self.moving));
             if may_begin { self.waiting.pop_front() } else { None }
         } {
-            let (region, at) = match net.part.obey(&command, &bytes, head.detail == LONG) {
-                Obeyed::Over(reply) => {
+            let (region, at) = match net.part.execute_remote(&command, &bytes, head.detail == LONG) {
+                Executed::Complete(reply) => {
                     net.reply(&head, Answer::Good, reply.to_bytes());
                     continue;
                 }
-                Obeyed::Move(region, at) => (region, at),
+                Executed::Move(region, at) => (region, at),
             };
             if net.begin_move(Moved { command, head, region }, at) {
                 self.moving += 1;
             } else {
                 net.part.moved(&command, region, false);
-                net.reply(&head, Answer::Good, FarReply::stale(&command, net.me).to_bytes());
+                net.reply(&head, Answer::Good, RemoteReply::stale(&command, net.me).to_bytes());
             }
         }
     }

@@ -6,13 +6,13 @@ use super::{
     arrivals::Arrival,
     counters::Counters,
     directory::Directory,
-    far_rank::{FarRank, HeldNotice, QueuedNotice, Window},
+    failures::{GRACE, Orphaned},
     flight::{Flights, Job},
     link::Link,
     message::Head,
-    mistake::Mistake,
+    mutant::Mutant,
     outbox::{Outbox, SENT},
-    trouble::{GRACE, Outlived},
+    remote_rank::{HeldNotice, QueuedNotice, RemoteRank, Window},
     watched::Watched,
     written,
 };
@@ -52,13 +52,13 @@ pub(super) struct Core {
     pub(super) untold: Option<u64>,
     pub(super) flights: Flights,
     pub(super) directory: Directory,
-    pub(super) ranks: BTreeMap<u32, FarRank>,
+    pub(super) ranks: BTreeMap<u32, RemoteRank>,
     /// Puts to all ranks together.
     pub(super) puts: Window,
     pub(super) outbox: Outbox,
     /// Transfers of which a part has completed and the next one has not been posted.
     pub(super) halfway: VecDeque<u64>,
-    pub(super) outlived: HashMap<u64, Outlived>,
+    pub(super) orphaned: HashMap<u64, Orphaned>,
     /// Ranks to which an answer could not be sent: the time and the error of the first failure.
     pub(super) unanswered: BTreeMap<u32, (Instant, FabricError)>,
     /// Whether an operation or answer waits for the report of a loss, or for [`Core::grace`] to
@@ -68,7 +68,7 @@ pub(super) struct Core {
     /// [`GRACE`], except in tests.
     pub(super) grace: Duration,
     /// A fault injected by a test.
-    pub(super) mistake: Option<Mistake>,
+    pub(super) mutant: Option<Mutant>,
     /// The unreported error of puts to a rank.
     pub(super) errors: BTreeMap<u32, FabricError>,
     /// Unsent notices by target rank, in order; no entry is empty.
@@ -141,12 +141,12 @@ impl Core {
             puts: Window::default(),
             outbox: Outbox::default(),
             halfway: VecDeque::new(),
-            outlived: HashMap::new(),
+            orphaned: HashMap::new(),
             unanswered: BTreeMap::new(),
             trouble: false,
             looked_at: Instant::now(),
             grace: GRACE,
-            mistake: None,
+            mutant: None,
             errors: BTreeMap::new(),
             queued: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -171,46 +171,46 @@ impl Core {
 
     /// Assigns a put its number among the puts to `rank`, and its number among all puts.
     pub(super) fn count_put(&mut self, rank: u32) -> (u64, u64) {
-        (self.far(rank).puts.begin(), self.puts.begin())
+        (self.remote(rank).puts.begin(), self.puts.begin())
     }
 
     /// Records that a put is visible, or will never become visible.
     pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
-        self.far(rank).puts.end(number);
+        self.remote(rank).puts.end(number);
         self.puts.end(among_all);
     }
 
     /// Returns whether a put is not visible yet, or has failed with an error that is not reported
     /// yet.
-    pub(super) fn owes(&self) -> bool {
+    pub(super) fn has_unreported(&self) -> bool {
         !self.errors.is_empty() || !self.puts.is_past(self.puts.next())
     }
 
-    pub(super) fn far(&mut self, rank: u32) -> &mut FarRank {
+    pub(super) fn remote(&mut self, rank: u32) -> &mut RemoteRank {
         self.ranks.entry(rank).or_default()
     }
 
     /// Returns whether a test injects this fault.
-    pub(super) fn errs(&self, mistake: Mistake) -> bool {
-        self.mistake == Some(mistake)
+    pub(super) fn has_mutant(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
     }
 
     /// Completes an operation or request.
     pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) {
         let failed = outcome.as_ref().err().cloned();
         let Some(flight) = self.flights.end(id, outcome) else { return };
-        let (rank, put, far, own) = (flight.rank, flight.put, flight.far.take(), flight.own.take());
+        let (rank, put, remote, own) = (flight.rank, flight.put, flight.remote.take(), flight.own.take());
         let (waker, wanted, posted) = (flight.waker.take(), flight.wanted, flight.posted);
         let is_notice = matches!(flight.job, Job::PutThenNotice | Job::Notice);
         if let (Job::GetInto(place), None) = (&flight.job, &failed) {
-            self.below.provider().ring(place);
+            self.below.provider().wake(place);
         }
         self.woken.extend(waker);
-        if posted && (far.is_some() || own.is_some()) {
-            self.outlived.insert(id, Outlived::new(far, own));
+        if posted && (remote.is_some() || own.is_some()) {
+            self.orphaned.insert(id, Orphaned::new(remote, own));
             self.trouble = true;
         } else {
-            self.leave_region(far.as_deref(), own);
+            self.leave_region(remote.as_deref(), own);
         }
         if is_notice {
             self.give_up_notice(rank, id);
@@ -229,8 +229,8 @@ impl Core {
 
     /// Lets the notices behind one that will never be answered proceed.
     fn give_up_notice(&mut self, rank: u32, id: u64) {
-        let far = self.far(rank);
-        far.notices = far.notices.saturating_sub(1);
+        let remote = self.remote(rank);
+        remote.notices = remote.notices.saturating_sub(1);
         if let Some(queued) = self.queued.get_mut(&rank) {
             queued.retain(|queued| queued.id != id);
         }
@@ -244,7 +244,7 @@ impl State {
         let State { link: Some(link), core } = self else { return 0 };
         let worked = link.endpoint.progress(&mut |event| match event {
             Event::Message(message) => core.receive(message),
-            Event::Over { tag, outcome } => core.over(tag, outcome),
+            Event::Complete { tag, outcome } => core.complete(tag, outcome),
             Event::Data(told) => written::wake(&core.part, told),
             Event::Fault(_) => {}
         });
@@ -258,7 +258,7 @@ impl State {
             core.give_up(&network(&error));
             0
         });
-        self.go_on();
+        self.advance();
         self.flush_outbox();
         events
     }
@@ -267,7 +267,7 @@ impl State {
 impl Core {
     /// Queues a notice to a rank behind the unsent ones.
     pub(super) fn queue(&mut self, rank: u32, notice: QueuedNotice) {
-        self.far(rank).notices += 1;
+        self.remote(rank).notices += 1;
         self.queued.entry(rank).or_default().push_back(notice);
     }
 

@@ -6,7 +6,7 @@
 //! for its own operations in flight in the region, and answers. No key is therefore used after its
 //! region has been dropped.
 
-use rdma_fabric::{RegionKey, provider::Anchor};
+use rdma_fabric::{RegionKey, provider::KeepAlive};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{
@@ -21,7 +21,7 @@ use tofu2_sim::shm::part::Lock;
 
 /// A region of a rank on another node.
 #[derive(Debug)]
-pub(super) struct FarRegion {
+pub(super) struct RemoteRegion {
     /// The id of the `Net` that looked it up.
     pub(super) net: u64,
     pub(super) rank: u32,
@@ -34,9 +34,9 @@ pub(super) struct FarRegion {
     revoked: AtomicBool,
 }
 
-impl FarRegion {
+impl RemoteRegion {
     pub(super) fn new(net: u64, rank: u32, key: RegionKey, (at, len): (u64, u64), lock: Lock) -> Self {
-        FarRegion { net, rank, key, at, len, lock, revoked: AtomicBool::new(false) }
+        RemoteRegion { net, rank, key, at, len, lock, revoked: AtomicBool::new(false) }
     }
 
     pub(super) fn is_revoked(&self) -> bool {
@@ -49,7 +49,7 @@ impl FarRegion {
 #[derive(Debug, Default)]
 pub(super) struct Directory {
     /// Regions that were looked up, by owner and index in the owner's table.
-    known: HashMap<(u32, u32), (Arc<FarRegion>, Anchor)>,
+    known: HashMap<(u32, u32), (Arc<RemoteRegion>, KeepAlive)>,
     /// The ranks that have looked up each region of this rank.
     holders: HashMap<RegionKey, BTreeSet<u32>>,
     /// Regions of this rank that are being dropped.
@@ -62,16 +62,16 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Returns a region that was looked up and has not been revoked.
-    pub(super) fn find(&self, rank: u32, key: RegionKey) -> Option<(Arc<FarRegion>, Anchor)> {
+    pub(super) fn find(&self, rank: u32, key: RegionKey) -> Option<(Arc<RemoteRegion>, KeepAlive)> {
         self.known.get(&(rank, key.index)).filter(|(region, _)| region.key == key && !region.is_revoked()).cloned()
     }
 
     /// Stores a region that was looked up, unless it is stored already.
-    pub(super) fn keep(&mut self, region: FarRegion) {
+    pub(super) fn keep(&mut self, region: RemoteRegion) {
         if self.find(region.rank, region.key).is_none() {
             let at = (region.rank, region.key.index);
             let region = Arc::new(region);
-            self.known.insert(at, (region.clone(), Anchor::new(region)));
+            self.known.insert(at, (region.clone(), KeepAlive::new(region)));
         }
     }
 
@@ -87,8 +87,8 @@ impl Directory {
     }
 
     /// Records the start of a libfabric operation.
-    pub(super) fn enter(&mut self, far: &FarRegion, own: Option<RegionKey>) {
-        *self.inside.entry((far.rank, far.key)).or_default() += 1;
+    pub(super) fn enter(&mut self, remote: &RemoteRegion, own: Option<RegionKey>) {
+        *self.inside.entry((remote.rank, remote.key)).or_default() += 1;
         own.into_iter().for_each(|own| self.enter_own(own));
     }
 
@@ -105,9 +105,9 @@ impl Directory {
 
     /// Records the end of an operation. Returns whether it was the last one in the region of the
     /// other rank.
-    pub(super) fn leave(&mut self, far: &FarRegion, own: Option<RegionKey>) -> bool {
+    pub(super) fn leave(&mut self, remote: &RemoteRegion, own: Option<RegionKey>) -> bool {
         own.into_iter().for_each(|own| self.leave_own(own));
-        count_down(&mut self.inside, (far.rank, far.key))
+        count_down(&mut self.inside, (remote.rank, remote.key))
     }
 
     /// Records that `rank` has looked up a region of this rank; returns `false` if it is being
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn a_revoked_region_is_not_found_again() {
         let mut directory = Directory::default();
-        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
+        directory.keep(RemoteRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         let (region, _) = directory.find(2, KEY).unwrap();
-        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
+        directory.keep(RemoteRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         assert!(Arc::ptr_eq(&region, &directory.find(2, KEY).unwrap().0), "who looks up at the same time has the same");
         directory.enter(&region, None);
         assert!(!directory.revoke(2, KEY), "an operation is under way");
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn another_generation_is_another_region() {
         let mut directory = Directory::default();
-        directory.keep(FarRegion::new(1, 2, KEY, (64, 8), Lock::Open));
+        directory.keep(RemoteRegion::new(1, 2, KEY, (64, 8), Lock::Open));
         let later = RegionKey { generation: 7, ..KEY };
         assert!(directory.find(2, later).is_none() && directory.revoke(2, later));
         assert!(directory.find(2, KEY).is_some());

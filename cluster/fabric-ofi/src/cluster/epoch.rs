@@ -15,7 +15,7 @@
 use super::{
     core::{Core, Phase, network},
     link::{Contact, Link},
-    mistake::Mistake,
+    mutant::Mutant,
     net::Net,
 };
 use crate::OfiError;
@@ -27,10 +27,11 @@ impl Core {
     pub(super) fn has_drained(&mut self) -> Option<u64> {
         let epoch = self.untold?;
         let lost = &self.lost;
-        let is_over = || self.has_sent_all() && self.flights.those(|flight| !lost.contains(&flight.rank)).is_empty();
+        let is_complete =
+            || self.has_sent_all() && self.flights.those(|flight| !lost.contains(&flight.rank)).is_empty();
         // A rank with a failed endpoint has no operations in flight, so it does not delay the
         // drain.
-        if self.phase != Phase::Broken && !self.errs(Mistake::DrainedAtOnce) && !is_over() {
+        if self.phase != Phase::Broken && !self.has_mutant(Mutant::DrainedAtOnce) && !is_complete() {
             return None;
         }
         self.untold = None;
@@ -94,9 +95,9 @@ impl Net {
     }
 
     /// Sets the contact data of the other ranks: one entry per rank, `None` if the rank is lost.
-    pub(super) fn meet(&self, contacts: &[Option<Vec<u8>>]) -> crate::Result<()> {
+    pub(super) fn connect(&self, contacts: &[Option<Vec<u8>>]) -> crate::Result<()> {
         let read = |(rank, contact): (usize, &Option<Vec<u8>>)| {
-            let reached = |rank| self.is_far(rank) || self.watched.is_some() && rank == self.me;
+            let reached = |rank| self.is_remote(rank) || self.watched.is_some() && rank == self.me;
             let Some(contact) = contact.as_ref().filter(|_| reached(Rank::new(rank as u32))) else {
                 return Ok(None);
             };
@@ -105,7 +106,7 @@ impl Net {
         let contacts = contacts.iter().enumerate().map(read).collect::<crate::Result<Vec<_>>>();
         self.with(|state| match (contacts, &mut state.link) {
             (Ok(contacts), Some(link)) => {
-                link.meet(contacts);
+                link.connect(contacts);
                 state.flush_outbox();
                 Ok(())
             }
@@ -130,7 +131,7 @@ impl Net {
                 core.phase = Phase::Running;
             }
             core.end_with_lost();
-            core.tell_later();
+            core.send_deferred();
             state.flush_outbox();
         });
         self.part.wake();
@@ -149,7 +150,7 @@ impl Net {
     }
 
     /// Wakes all waits, because the status of a rank has changed.
-    pub(super) fn rouse(&self) {
+    pub(super) fn wake_waits(&self) {
         self.with(|state| {
             let core = &mut state.core;
             if let Some(error) = core.part.objection(Rank::new(core.me)) {

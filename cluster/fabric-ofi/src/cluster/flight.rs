@@ -1,9 +1,9 @@
 //! Operations and requests of this rank that are in flight.
 
-use super::{directory::FarRegion, message::Head, rest::Rest};
+use super::{directory::RemoteRegion, message::Head, pending_transfer::PendingTransfer};
 use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
 use std::{sync::Arc, task::Waker, time::Instant};
-use tofu2_sim::shm::part::FarCommand;
+use tofu2_sim::shm::part::RemoteCommand;
 
 /// The kind of an operation or request.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) enum Job {
     /// the target holds it back.
     Notice,
     /// A message with a command of a control queue.
-    Command(Box<FarCommand>),
+    Command(Box<RemoteCommand>),
     /// A libfabric transfer of the bytes of a command that another rank posted.
     Move(Box<Moved>),
 }
@@ -42,7 +42,7 @@ pub(super) enum Job {
 /// from.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
-    pub(super) command: FarCommand,
+    pub(super) command: RemoteCommand,
     /// The message that brought the command.
     pub(super) head: Head,
     pub(super) region: RegionKey,
@@ -63,11 +63,11 @@ pub(super) struct Flight {
     /// For a put: its number among the puts to its rank, and its number among all puts.
     pub(super) put: Option<(u64, u64)>,
     /// The region of another rank that libfabric accesses.
-    pub(super) far: Option<Arc<FarRegion>>,
+    pub(super) remote: Option<Arc<RemoteRegion>>,
     /// The region of this rank that libfabric accesses.
     pub(super) own: Option<RegionKey>,
     /// The part of the transfer that has not been posted.
-    pub(super) rest: Option<Rest>,
+    pub(super) pending: Option<PendingTransfer>,
     /// Whether it is posted to the network, which may then access memory.
     pub(super) posted: bool,
     /// When and why the network refused it. The cause may be the loss of its target, which is
@@ -85,9 +85,9 @@ impl Flight {
             waker: None,
             wanted: false,
             put: None,
-            far: None,
+            remote: None,
             own: None,
-            rest: None,
+            pending: None,
             posted: false,
             refused: None,
         }
@@ -112,18 +112,18 @@ pub(super) struct Flights {
     /// Number of flights so far. It makes ids unique even if the slots are reallocated.
     number: u32,
     /// Number of flights without an outcome.
-    under_way: usize,
+    in_flight: usize,
 }
 
 impl Flights {
     /// Returns the number of flights in progress.
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
     }
 
     /// Adds a flight, and returns its id: never 0, and below 2⁶³.
     pub(super) fn add(&mut self, flight: Flight) -> u64 {
-        self.under_way += 1;
+        self.in_flight += 1;
         self.number = (self.number + 1) & 0x7fff_ffff;
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -144,15 +144,15 @@ impl Flights {
     }
 
     /// Returns whether a flight has completed or does not exist.
-    pub(super) fn is_over(&mut self, id: u64) -> bool {
+    pub(super) fn is_complete(&mut self, id: u64) -> bool {
         self.get(id).is_none_or(|flight| flight.outcome.is_some())
     }
 
     /// Stores the outcome of a flight in progress, and returns the flight.
     pub(super) fn end(&mut self, id: u64, outcome: Result<u64>) -> Option<&mut Flight> {
-        let under_way = self.get(id).is_some_and(|flight| flight.outcome.is_none());
-        self.under_way -= usize::from(under_way);
-        let flight = self.get(id).filter(|_| under_way)?;
+        let in_flight = self.get(id).is_some_and(|flight| flight.outcome.is_none());
+        self.in_flight -= usize::from(in_flight);
+        let flight = self.get(id).filter(|_| in_flight)?;
         flight.outcome = Some(outcome);
         Some(flight)
     }
@@ -162,7 +162,7 @@ impl Flights {
         let (index, slot) = self.slot(id)?;
         let flight = slot.flight.take()?;
         self.free.push(index);
-        self.under_way -= usize::from(flight.outcome.is_none());
+        self.in_flight -= usize::from(flight.outcome.is_none());
         if self.slots.len() > KEPT && self.free.len() == self.slots.len() {
             // Only operations on words of all ranks need many slots at once, and they are rare.
             (self.slots, self.free) = (Vec::new(), Vec::new());
@@ -202,9 +202,9 @@ mod tests {
         let second = flights.add(Flight::new(2, Job::Put));
         assert_ne!(first, second);
         assert!(flights.get(first).is_none() && flights.remove(first).is_none() && flights.get(0).is_none());
-        assert_eq!((flights.under_way(), flights.those(|flight| flight.rank == 2)), (1, vec![second]));
+        assert_eq!((flights.in_flight(), flights.those(|flight| flight.rank == 2)), (1, vec![second]));
         assert!(flights.remove(second).is_some());
-        assert_eq!(flights.under_way(), 0);
+        assert_eq!(flights.in_flight(), 0);
     }
 
     #[test]

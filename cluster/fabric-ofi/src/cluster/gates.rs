@@ -9,7 +9,7 @@
 use super::{
     flight::{Flight, Job},
     message::{Head, Kind},
-    mistake::Mistake,
+    mutant::Mutant,
     net::Net,
     provider::Cluster,
 };
@@ -17,7 +17,7 @@ use core::task::{Context, Poll};
 use rdma_fabric::{
     Deps, FabricError, Rank, RegionKey, Result,
     barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
-    provider::{BarrierUnit, Slot},
+    provider::{BarrierUnit, WaitState},
 };
 use tofu2_sim::shm::part::Part;
 
@@ -28,11 +28,11 @@ const ASKS: u8 = 1;
 
 impl Net {
     fn gate_head(&self) -> Head {
-        Head::ask(Kind::Gate, self.me.number(), RegionKey::from_bits(0))
+        Head::request(Kind::Gate, self.me.number(), RegionKey::from_bits(0))
     }
 
     /// Processes updates of a gate; returns the answer.
-    pub(super) fn hear_gate(&self, head: &Head, news: &[u8]) -> Vec<u8> {
+    pub(super) fn receive_gate_update(&self, head: &Head, news: &[u8]) -> Vec<u8> {
         if head.detail == ASKS {
             return self.part.gate_set(news);
         }
@@ -41,9 +41,9 @@ impl Net {
     }
 
     /// Sends updates of a gate.
-    pub(super) fn tell_gate(&self, to: Rank, news: Vec<u8>) {
+    pub(super) fn send_gate_update(&self, to: Rank, news: Vec<u8>) {
         self.with(|state| {
-            state.core.tell(to.number(), self.gate_head(), news);
+            state.core.send_message(to.number(), self.gate_head(), news);
             state.flush_outbox();
         });
     }
@@ -58,14 +58,14 @@ impl Net {
         let mut asked = Vec::new();
         for (rank, news) in all {
             let flight = || Flight { wanted: true, ..Flight::new(rank.number(), Job::Gate) };
-            let id = none_if_lost(self.wait(rank, |state| state.ask(flight(), head, &news)))?;
+            let id = none_if_lost(self.wait(rank, |state| state.request(flight(), head, &news)))?;
             asked.extend(id.map(|id| (rank, id)));
         }
-        if self.lock().core.errs(Mistake::SetsUnconfirmed) {
+        if self.lock().core.has_mutant(Mutant::SetsUnconfirmed) {
             return Ok(());
         }
         for (rank, id) in asked {
-            let over = self.wait(rank, |state| Ok(state.core.flights.is_over(id).then_some(())));
+            let over = self.wait(rank, |state| Ok(state.core.flights.is_complete(id).then_some(())));
             let flight = self.with(|state| state.core.flights.remove(id));
             none_if_lost(over)?;
             let Some(Flight { outcome: Some(outcome), bytes, .. }) = flight else { continue };
@@ -131,26 +131,26 @@ impl BarrierUnit for Cluster {
 
     fn poll(
         &self,
-        slot: &mut Slot,
+        wait_state: &mut WaitState,
         gate: GateId,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
-        self.net.look_while_waiting();
-        match self.unit()?.poll(slot, gate, deps, cx) {
+        self.net.poll_while_waiting();
+        match self.unit()?.poll(wait_state, gate, deps, cx) {
             Poll::Pending => {
                 self.net.lock().core.is_whole().map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)
             }
             ready => {
-                self.net.attention.found();
+                self.net.progress.found();
                 ready
             }
         }
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
+    fn end_wait(&self, wait_state: &mut WaitState) {
         if let Ok(unit) = self.unit() {
-            unit.end_wait(slot);
+            unit.end_wait(wait_state);
         }
     }
 }

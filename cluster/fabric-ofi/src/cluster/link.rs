@@ -66,12 +66,12 @@ impl Link {
     }
 
     /// Sets the contact data of the other ranks.
-    pub(super) fn meet(&mut self, contacts: Vec<Option<Contact>>) {
+    pub(super) fn connect(&mut self, contacts: Vec<Option<Contact>>) {
         self.contacts = Some(contacts);
     }
 
     /// Returns whether the contact data of the other ranks is known.
-    pub(super) fn has_met(&self) -> bool {
+    pub(super) fn is_connected(&self) -> bool {
         self.contacts.is_some()
     }
 

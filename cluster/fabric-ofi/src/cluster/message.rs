@@ -18,8 +18,8 @@ pub(super) enum Kind {
     Credit = 4,
     /// Ends the use of a region: `region`.
     Revoke = 5,
-    /// The sender's contribution to a symmetric allocation: its card follows.
-    Card = 6,
+    /// The sender's contribution to a symmetric allocation: its control record follows.
+    ControlRecord = 6,
     /// Answers the request `id`: `detail` is an [`Answer`], `a` and `b` are results.
     Done = 7,
     /// A command of a control queue: the command follows, then its bytes. If `detail` is [`LONG`],
@@ -79,7 +79,7 @@ impl Head {
     pub(super) const BYTES: usize = 56;
 
     /// Returns a request of `from`.
-    pub(super) fn ask(kind: Kind, from: u32, region: RegionKey) -> Self {
+    pub(super) fn request(kind: Kind, from: u32, region: RegionKey) -> Self {
         Head { door: 0, kind, detail: 0, width: 0, from, id: 0, region, offset: 0, a: 0, b: 0 }
     }
 
@@ -111,8 +111,8 @@ impl Head {
         let (head, rest) = message.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = head.as_chunks::<8>();
         let [door, small, id, region, offset, a, b] = <[[u8; 8]; 7]>::try_from(words).ok()?.map(u64::from_le_bytes);
-        use Kind::{Card, Command, Credit, Done, Gate, Locate, Notice, Revoke, Word};
-        let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Command, Gate];
+        use Kind::{Command, ControlRecord, Credit, Done, Gate, Locate, Notice, Revoke, Word};
+        let kinds = [Locate, Word, Notice, Credit, Revoke, ControlRecord, Done, Command, Gate];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == small as u8)?;
         let (detail, width, from) = ((small >> 8) as u8, (small >> 16) as u8, (small >> 32) as u32);
         let region = RegionKey::from_bits(region);
@@ -169,8 +169,8 @@ mod tests {
         #[test]
         fn bytes_lead_back(door: u64, kind in 0_usize..8, detail: u8, width: u8, from: u32, id: u64, a: u64, b: u64,
             offset: u64, region: u64, rest: Vec<u8>) {
-            use Kind::{Card, Credit, Done, Gate, Locate, Notice, Revoke, Word};
-            let kinds = [Locate, Word, Notice, Credit, Revoke, Card, Done, Gate];
+            use Kind::{ControlRecord, Credit, Done, Gate, Locate, Notice, Revoke, Word};
+            let kinds = [Locate, Word, Notice, Credit, Revoke, ControlRecord, Done, Gate];
             let (kind, region) = (kinds[kind], RegionKey::from_bits(region));
             let head = Head { door, kind, detail, width, from, id, region, offset, a, b };
             let message = [&head.to_bytes()[..], &rest].concat();
@@ -185,7 +185,7 @@ mod tests {
 
         #[test]
         fn work_leads_back(a: u64, b: u64, detail in 0_u8..8) {
-            let mut head = Head::ask(Kind::Word, 1, RegionKey::from_bits(2));
+            let mut head = Head::request(Kind::Word, 1, RegionKey::from_bits(2));
             (head.detail, head.a, head.b) = (detail, a, b);
             let work = WordWork::read(&head).unwrap();
             work.write(&mut head);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn unknown_work_is_refused() {
-        let head = Head { detail: 8, ..Head::ask(Kind::Word, 1, RegionKey::from_bits(2)) };
+        let head = Head { detail: 8, ..Head::request(Kind::Word, 1, RegionKey::from_bits(2)) };
         assert_eq!(WordWork::read(&head), None);
     }
 }

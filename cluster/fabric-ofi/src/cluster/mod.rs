@@ -28,7 +28,7 @@
 // | `rma`, `outbox` | starting operations, by RMA or as messages |
 // | `transfer`, `polling` | posting and polling the program's operations |
 // | `serve`, `message`, `directory` | requests of other ranks, executed by this rank |
-// | `looking`, `attention` | when the program's threads poll the network |
+// | `poll_loop`, `progress` | when the program's threads poll the network |
 // | `net`, `thread` | the lock around the state of a rank; the progress thread |
 // | `provider` | the provider behind a `Fabric` |
 // | `queues`, `commands` | control queues, and their commands to other nodes |
@@ -38,41 +38,41 @@
 // | `words`, `watched` | words by libfabric's atomics (`AtomicsBy::Nic`), and waits on such words |
 // | `written` | the address range that a put reports to its target |
 mod arrivals;
-mod attention;
 mod commands;
 mod core;
 mod counters;
 mod directory;
 mod epoch;
-mod far_rank;
+mod failures;
 mod flight;
 mod gates;
 mod heap;
 mod link;
-mod looking;
 mod message;
-mod mistake;
+mod mutant;
 mod net;
 mod outbox;
+mod pending_transfer;
+mod poll_loop;
 mod polling;
+mod progress;
 mod provider;
 mod queues;
 mod region;
-mod rest;
+mod remote_rank;
 mod rma;
 mod serve;
-mod settling;
+mod shutdown;
 #[cfg(test)]
 mod tests;
 mod thread;
 mod transfer;
-mod trouble;
 mod wait;
 mod watched;
 mod words;
 mod written;
 
-pub use self::{counters::Counters, net::Council, settling::Settling, words::AtomicsBy};
+pub use self::{counters::Counters, net::Council, shutdown::Shutdown, words::AtomicsBy};
 
 use self::{net::Net, provider::Cluster, thread::ProgressThread, wait::Patience};
 use crate::{Domain, OfiError, Result};
@@ -97,7 +97,7 @@ impl Member {
     /// Joins the job as the rank of `part`, whose memory other nodes access through `domain`.
     /// `nodes` is the node of each rank. `atomics` selects how words of other ranks are accessed,
     /// and must be the same on all ranks. Also returns contact data, which must be passed to all
-    /// other ranks by [`Member::meet`] before the program of any rank starts.
+    /// other ranks by [`Member::connect`] before the program of any rank starts.
     ///
     /// # Errors
     /// Those of [`Domain::region_over`] and [`Endpoint::open`](crate::Endpoint::open);
@@ -118,16 +118,16 @@ impl Member {
         let contact = net.contact();
         let firsts = first_of_others(&nodes, net.me);
         let told = Arc::downgrade(&net);
-        net.part.on_card(move |card| {
+        net.part.on_control_record(move |control_record| {
             if let Some(net) = told.upgrade() {
-                net.tell_card(&firsts, &card.to_bytes());
+                net.send_control_record(&firsts, &control_record.to_bytes());
             }
         });
         let (tells, confirms) = (Arc::downgrade(&net), Arc::downgrade(&net));
         net.part.on_gates(
             move |to, news| {
                 if let Some(net) = tells.upgrade() {
-                    net.tell_gate(to, news);
+                    net.send_gate_update(to, news);
                 }
             },
             move |news| confirms.upgrade().map_or(Ok(()), |net| net.confirm_gates(news)),
@@ -153,8 +153,8 @@ impl Member {
     ///
     /// # Errors
     /// [`OfiError::Key`] for bytes that are not contact data.
-    pub fn meet(&self, contacts: &[Option<Vec<u8>>]) -> Result<()> {
-        self.net.meet(contacts)
+    pub fn connect(&self, contacts: &[Option<Vec<u8>>]) -> Result<()> {
+        self.net.connect(contacts)
     }
 
     /// Returns the fabric for the rank's program.
@@ -193,7 +193,7 @@ impl Member {
     /// each other.
     pub fn deadlocked(&self, waiting: usize) {
         self.net.part.deadlocked(waiting);
-        self.net.rouse();
+        self.net.wake_waits();
     }
 
     /// Returns the number of operations so far, by kind.
@@ -203,13 +203,13 @@ impl Member {
 
     /// Waits up to `within` until all operations posted by the rank have completed, which must
     /// precede the report that the rank has left. Returns whether they completed in time.
-    pub fn settle(&self, within: Duration) -> bool {
+    pub fn quiesce(&self, within: Duration) -> bool {
         let mut patience = Patience::new();
         while !self.net.is_idle() {
             if patience.age() > within {
                 return false;
             }
-            patience.rest();
+            patience.pause();
         }
         true
     }
@@ -217,8 +217,8 @@ impl Member {
     /// Wraps `program`: after it has returned or panicked, waits up to `within` for the operations
     /// that it posted. The rank therefore has no operations in flight when its loss is reported to
     /// the other ranks of its node.
-    pub fn settling<'a, P: Program>(&'a self, program: &'a P, within: Duration) -> Settling<'a, P> {
-        Settling::new(&self.net, program, within)
+    pub fn with_shutdown<'a, P: Program>(&'a self, program: &'a P, within: Duration) -> Shutdown<'a, P> {
+        Shutdown::new(&self.net, program, within)
     }
 
     /// Stops new operations, because ranks are lost. [`Council::drained`] is called with this
@@ -239,14 +239,14 @@ impl Member {
 
     /// Reports the loss of ranks to this rank's node and to pending waits, and lets operations
     /// start again. All surviving ranks must have reopened, and received the new contact data by
-    /// [`Member::meet`].
+    /// [`Member::connect`].
     pub fn resume(&self, lost: &[Rank]) {
         self.net.resume(lost);
     }
 
-    /// Reports the loss of a rank that announced it itself after it had [settled](Member::settle).
-    /// That rank has no operations in flight, so no epoch is needed; an epoch in progress
-    /// continues.
+    /// Reports the loss of a rank that announced it itself after it had
+    /// [quiesced](Member::quiesce). That rank has no operations in flight, so no epoch is needed;
+    /// an epoch in progress continues.
     pub fn lost(&self, rank: Rank) {
         self.net.lost(&[rank]);
     }
@@ -254,13 +254,13 @@ impl Member {
     /// Records that a rank has left.
     pub fn left(&self, rank: Rank) {
         self.net.part.left(rank);
-        self.net.rouse();
+        self.net.wake_waits();
     }
 
     /// Records that a rank has aborted the job.
     pub fn aborted(&self, rank: Rank, text: &str, code: i32) {
         self.net.part.aborted(rank, text, code);
-        self.net.rouse();
+        self.net.wake_waits();
     }
 }
 

@@ -2,21 +2,21 @@
 //! helpers, and the progress thread, which runs while the others compute or sleep.
 
 use super::{
-    attention::Attention,
     commands::Bench,
     core::{Core, Phase, State},
     counters::Counters,
-    directory::FarRegion,
+    directory::RemoteRegion,
     flight::{Flight, Job},
     link::Link,
     message::{Head, Kind},
+    progress::ProgressPolicy,
     wait::Patience,
     watched::Watched,
     words::{self, AtomicsBy},
 };
 use crate::Domain;
 use core::{fmt, time::Duration};
-use rdma_fabric::{FabricError, Rank, RegionKey, Result, provider::Anchor};
+use rdma_fabric::{FabricError, Rank, RegionKey, Result, provider::KeepAlive};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -52,9 +52,9 @@ pub(super) struct Net {
     /// Locked by the thread that works on arrivals. Acquired before `state`.
     pub(super) bench: Mutex<Bench>,
     council: Box<dyn Council>,
-    pub(super) attention: Attention,
+    pub(super) progress: ProgressPolicy,
     /// Whether a put is not visible yet, or has failed with an error that is not reported yet.
-    owes: AtomicBool,
+    has_unreported: AtomicBool,
     pub(super) closing: AtomicBool,
     /// The words that are waited for, with [`AtomicsBy::Nic`].
     pub(super) watched: Option<Arc<Watched>>,
@@ -89,14 +89,15 @@ impl Net {
         let id = NEXT.fetch_add(1, Relaxed);
         let core = Core::new(id, part.clone(), link.door, watched.clone());
         let state = Mutex::new(State { link: Some(link), core });
-        let (attention, owes, closing) = (Attention::default(), AtomicBool::new(false), AtomicBool::new(false));
+        let (progress, has_unreported, closing) =
+            (ProgressPolicy::default(), AtomicBool::new(false), AtomicBool::new(false));
         let (me, bench) = (fabric.rank(), Mutex::default());
-        Ok(Net { id, me, part, here, heap, domain, state, bench, council, attention, owes, closing, watched })
+        Ok(Net { id, me, part, here, heap, domain, state, bench, council, progress, has_unreported, closing, watched })
     }
 
     /// Returns whether a rank runs on another node.
     #[inline]
-    pub(super) fn is_far(&self, rank: Rank) -> bool {
+    pub(super) fn is_remote(&self, rank: Rank) -> bool {
         self.here.get(rank.index()) == Some(&false)
     }
 
@@ -116,8 +117,8 @@ impl Net {
         let (woken, shed, drained) = (taken(&mut core.woken), taken(&mut core.shed), core.has_drained());
         let has_come = !core.arrivals.is_empty();
         // Only the holder of the lock stores this flag.
-        if core.owes() != self.owes.load(Relaxed) {
-            self.owes.store(core.owes(), Relaxed);
+        if core.has_unreported() != self.has_unreported.load(Relaxed) {
+            self.has_unreported.store(core.has_unreported(), Relaxed);
         }
         drop(state);
         drop(shed);
@@ -145,25 +146,25 @@ impl Net {
     /// Returns whether a put posted earlier is not visible yet, or has failed with an error that is
     /// not reported yet. The flag is stored before the post returns, so the posting thread sees it.
     #[inline]
-    pub(super) fn owes(&self) -> bool {
-        self.owes.load(Relaxed)
+    pub(super) fn has_unreported(&self) -> bool {
+        self.has_unreported.load(Relaxed)
     }
 
     /// Returns whether no operation of this rank is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.looking(|state| state.core.phase == Phase::Broken || state.core.is_idle())
+        self.after_polling(|state| state.core.phase == Phase::Broken || state.core.is_idle())
     }
 
     /// Waits up to `within` until the operations that are now in flight have completed, but not for
     /// operations that helpers start in the meantime.
-    pub(super) fn settle_posted(&self, within: Duration) {
+    pub(super) fn quiesce_posted(&self, within: Duration) {
         let posted = self.lock().core.flights.those(|_| true);
         let patience = &mut Patience::new();
         while patience.age() < within {
-            if self.looking(|state| posted.iter().all(|id| state.core.flights.is_over(*id))) {
+            if self.after_polling(|state| posted.iter().all(|id| state.core.flights.is_complete(*id))) {
                 return;
             }
-            patience.rest();
+            patience.pause();
         }
     }
 
@@ -172,12 +173,12 @@ impl Net {
         self.lock().link.as_ref().map(|link| link.contact()).unwrap_or_default()
     }
 
-    /// Sends this rank's card, its contribution to a symmetric allocation, to the first ranks of
-    /// other nodes.
-    pub(super) fn tell_card(&self, firsts: &[u32], card: &[u8]) {
-        let head = Head::ask(Kind::Card, self.me.number(), RegionKey::from_bits(0));
+    /// Sends this rank's control record, its contribution to a symmetric allocation, to the first
+    /// ranks of other nodes.
+    pub(super) fn send_control_record(&self, firsts: &[u32], control_record: &[u8]) {
+        let head = Head::request(Kind::ControlRecord, self.me.number(), RegionKey::from_bits(0));
         self.with(|state| {
-            firsts.iter().for_each(|first| state.core.tell(*first, head, card.to_vec()));
+            firsts.iter().for_each(|first| state.core.send_message(*first, head, control_record.to_vec()));
             state.flush_outbox();
         });
     }
@@ -185,7 +186,7 @@ impl Net {
     /// Aborts the job.
     pub(super) fn aborted(&self, text: &str, code: i32) {
         self.council.aborted(text, code);
-        self.rouse();
+        self.wake_waits();
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -204,22 +205,22 @@ impl Net {
     pub(super) fn wait<T>(&self, rank: Rank, mut look: impl FnMut(&mut State) -> Result<Option<T>>) -> Result<T> {
         let mut patience = Patience::new();
         loop {
-            if let Some(found) = self.looking(&mut look)? {
+            if let Some(found) = self.after_polling(&mut look)? {
                 return Ok(found);
             }
             if let Some(objection) = self.objection(rank) {
                 return Err(objection);
             }
-            patience.rest();
+            patience.pause();
         }
     }
 
     /// Sends a request to a rank of another node, and waits for the answer.
-    fn ask(&self, rank: Rank, job: impl Fn() -> Job, head: Head) -> Result<Flight> {
+    fn request(&self, rank: Rank, job: impl Fn() -> Job, head: Head) -> Result<Flight> {
         let flight = || Flight { wanted: true, ..Flight::new(rank.number(), job()) };
-        let id = self.wait(rank, |state| state.ask(flight(), head, &[]))?;
+        let id = self.wait(rank, |state| state.request(flight(), head, &[]))?;
         let answered = self.wait(rank, |state| {
-            let over = state.core.flights.is_over(id);
+            let over = state.core.flights.is_complete(id);
             Ok(over.then(|| state.core.flights.remove(id)))
         });
         match answered {
@@ -237,14 +238,14 @@ impl Net {
     /// # Errors
     /// [`FabricError::StaleRegion`], [`FabricError::NoSuchRegion`], [`FabricError::PeerLost`],
     /// [`FabricError::Unsupported`], [`FabricError::System`].
-    pub(super) fn region(&self, rank: Rank, key: RegionKey) -> Result<(Arc<FarRegion>, Anchor)> {
+    pub(super) fn region(&self, rank: Rank, key: RegionKey) -> Result<(Arc<RemoteRegion>, KeepAlive)> {
         if let Some(objection) = self.objection(rank) {
             return Err(objection);
         }
         if let Some(known) = self.lock().core.directory.find(rank.number(), key) {
             return Ok(known);
         }
-        let flight = self.ask(rank, || Job::Locate(key), Head::ask(Kind::Locate, self.me.number(), key))?;
+        let flight = self.request(rank, || Job::Locate(key), Head::request(Kind::Locate, self.me.number(), key))?;
         flight.outcome.unwrap_or(Err(FabricError::PeerLost { rank }))?;
         // The region may have been revoked in the meantime.
         let found = self.lock().core.directory.find(rank.number(), key);
@@ -257,15 +258,15 @@ impl Net {
         let holders = self.lock().core.directory.close(key);
         let mut asked = Vec::new();
         for holder in holders.into_iter().map(Rank::new) {
-            let head = Head::ask(Kind::Revoke, self.me.number(), key);
+            let head = Head::request(Kind::Revoke, self.me.number(), key);
             let flight = || Flight { wanted: true, ..Flight::new(holder.number(), Job::Ask) };
             // A lost rank no longer uses the region.
-            if let Ok(id) = self.wait(holder, |state| state.ask(flight(), head, &[])) {
+            if let Ok(id) = self.wait(holder, |state| state.request(flight(), head, &[])) {
                 asked.push((holder, id));
             }
         }
         for (holder, id) in asked {
-            let _ = self.wait(holder, |state| Ok(state.core.flights.is_over(id).then_some(())));
+            let _ = self.wait(holder, |state| Ok(state.core.flights.is_complete(id).then_some(())));
             self.with(|state| state.core.flights.remove(id));
         }
         let _ = self.wait(self.me, |state| {
@@ -282,9 +283,9 @@ impl Net {
 
     /// Suspends the progress thread until the returned guard is dropped.
     #[cfg(test)]
-    pub(super) fn keep_attended(&self) -> super::attention::Kept<'_> {
-        let kept = self.attention.keep();
+    pub(super) fn hold_progress(&self) -> super::progress::ProgressHold<'_> {
+        let hold = self.progress.keep();
         std::thread::sleep(Duration::from_millis(50));
-        kept
+        hold
     }
 }

@@ -5,7 +5,7 @@ use super::{
     core::{Core, Phase, State, network},
     flight::{Flight, Job},
     message::Head,
-    mistake::Mistake,
+    mutant::Mutant,
 };
 use rdma_fabric::{FabricError, Rank, Result};
 use std::{collections::VecDeque, time::Instant};
@@ -59,7 +59,7 @@ impl Core {
     /// Sends a message that is acknowledged, without waiting for the acknowledgement. While no new
     /// operation may start, the message is deferred, because its answer might arrive at an endpoint
     /// that has been closed.
-    pub(super) fn tell(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
+    pub(super) fn send_message(&mut self, rank: u32, head: Head, bytes: Vec<u8>) {
         self.dispatch(Flight::new(rank, Job::Ask), head, bytes);
     }
 
@@ -85,7 +85,7 @@ impl Core {
     }
 
     /// Sends the deferred messages, because operations may start again.
-    pub(super) fn tell_later(&mut self) {
+    pub(super) fn send_deferred(&mut self) {
         for (flight, head, bytes) in core::mem::take(&mut self.outbox.later) {
             self.dispatch(flight, head, bytes);
         }
@@ -98,7 +98,7 @@ impl Core {
 
     /// Returns whether no operation of this rank is in flight.
     pub(super) fn is_idle(&self) -> bool {
-        self.flights.under_way() == 0 && self.has_sent_all() && self.outbox.later.is_empty() && self.arrivals.is_empty()
+        self.flights.in_flight() == 0 && self.has_sent_all() && self.outbox.later.is_empty() && self.arrivals.is_empty()
     }
 
     /// Returns the number of messages that wait for room.
@@ -162,7 +162,7 @@ impl State {
 
     fn send(&mut self, rank: u32, tag: u64, head: Head, bytes: &[u8]) -> crate::Result<Sending> {
         let Some(link) = &mut self.link else { return Ok(Sending::Full) };
-        if !link.has_met() && !self.core.errs(Mistake::DropsUnmet) {
+        if !link.is_connected() && !self.core.has_mutant(Mutant::DropsUnmet) {
             return Ok(Sending::Full);
         }
         let Some((peer, _, door)) = link.reach(rank)? else { return Ok(Sending::Nobody) };
@@ -175,7 +175,7 @@ impl State {
     ///
     /// # Errors
     /// [`FabricError::System`], [`FabricError::PeerLost`].
-    pub(super) fn ask(&mut self, flight: Flight, mut head: Head, bytes: &[u8]) -> Result<Option<u64>> {
+    pub(super) fn request(&mut self, flight: Flight, mut head: Head, bytes: &[u8]) -> Result<Option<u64>> {
         self.core.is_whole()?;
         if !self.core.has_room() {
             return Ok(None);

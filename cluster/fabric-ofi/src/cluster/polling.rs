@@ -3,13 +3,13 @@
 
 use super::{
     core::{Core, State},
-    far_rank::NOTICES,
     net::Net,
+    remote_rank::NOTICES,
 };
 use core::task::{Context, Poll, Waker};
 use rdma_fabric::{
     FabricError, Rank, Result,
-    provider::{Sink, Slot, Token},
+    provider::{Sink, Token, WaitState},
 };
 use tofu2_sim::shm::part::Fate;
 
@@ -61,21 +61,26 @@ fn keep(left: Option<Waker>, now: &Waker) -> (Waker, Option<Waker>) {
 
 /// Polls whether the puts that were posted before the first poll, to a rank of another node or to
 /// all ranks, are visible.
-pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    if slot.is_empty() && !net.owes() {
+pub(super) fn flush(
+    net: &Net,
+    wait_state: &mut WaitState,
+    rank: Option<Rank>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<()>> {
+    if wait_state.is_empty() && !net.has_unreported() {
         return Poll::Ready(rank.and_then(|rank| net.objection(rank)).map_or(Ok(()), Err));
     }
-    net.polling(cx, slot.is_empty(), |state, cx, looks| {
-        state.look_without(cx.waker(), looks);
+    net.polling(cx, wait_state.is_empty(), |state, cx, looks| {
+        state.poll_without(cx.waker(), looks);
         let core = &mut state.core;
         let puts = match rank {
-            Some(rank) => &core.far(rank.number()).puts,
+            Some(rank) => &core.remote(rank.number()).puts,
             None => &core.puts,
         };
-        if slot.is_empty() {
-            slot.0 = [1, puts.next(), 0, 0];
+        if wait_state.is_empty() {
+            wait_state.0 = [1, puts.next(), 0, 0];
         }
-        let pending = !puts.is_past(slot.0[1]);
+        let pending = !puts.is_past(wait_state.0[1]);
         if let Some(error) = rank.and_then(|rank| core.part.objection(rank)) {
             return Poll::Ready(Err(error));
         }
@@ -87,14 +92,14 @@ pub(super) fn flush(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Con
             core.wait(cx.waker());
             return Poll::Pending;
         }
-        Poll::Ready(core.tell_error(rank).map_or(Ok(()), Err))
+        Poll::Ready(core.report_error(rank).map_or(Ok(()), Err))
     })
 }
 
 impl State {
     /// Makes progress if requested. First removes the waker of the polling task, which stores it
     /// again if it remains pending.
-    fn look_without(&mut self, waker: &Waker, wanted: bool) {
+    fn poll_without(&mut self, waker: &Waker, wanted: bool) {
         if !wanted {
             return;
         }
@@ -109,7 +114,7 @@ impl State {
 impl Core {
     /// Takes the unreported error of puts to a rank, or to any rank. Errors of lost ranks are
     /// dropped.
-    fn tell_error(&mut self, rank: Option<Rank>) -> Option<FabricError> {
+    fn report_error(&mut self, rank: Option<Rank>) -> Option<FabricError> {
         self.errors.retain(|rank, _| !self.lost.contains(rank));
         let rank = rank.map(Rank::number).or_else(|| self.errors.keys().next().copied())?;
         self.errors.remove(&rank)
@@ -117,17 +122,22 @@ impl Core {
 }
 
 /// Polls whether an operation can start and, if a rank is given, a put with a notice to it.
-pub(super) fn room(net: &Net, slot: &mut Slot, rank: Option<Rank>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-    let first = slot.is_empty();
-    slot.0[0] = 1;
+pub(super) fn room(
+    net: &Net,
+    wait_state: &mut WaitState,
+    rank: Option<Rank>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<()>> {
+    let first = wait_state.is_empty();
+    wait_state.0[0] = 1;
     net.polling(cx, first, |state, cx, looks| {
-        state.look_without(cx.waker(), looks);
+        state.poll_without(cx.waker(), looks);
         if let Some(error) = rank.and_then(|rank| net.objection(rank)).or_else(|| net.objection(net.me)) {
             return Poll::Ready(Err(error));
         }
         let core = &mut state.core;
         core.is_whole()?;
-        let notices = rank.map_or(0, |rank| core.far(rank.number()).notices);
+        let notices = rank.map_or(0, |rank| core.remote(rank.number()).notices);
         if core.has_room() && notices < NOTICES {
             return Poll::Ready(Ok(()));
         }

@@ -1,16 +1,17 @@
 //! The [`Provider`] of a cluster: memory of this rank's node is accessed as shared memory, memory
 //! of other nodes through libfabric.
 
-use super::{directory::FarRegion, net::Net, polling, region::SharedRegion, transfer::Transfer};
+use super::{directory::RemoteRegion, net::Net, polling, region::SharedRegion, transfer::Transfer};
 use core::{
     pin::pin,
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    Amo, Fabric, FabricError, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
+    AccessPolicy, Amo, Fabric, FabricError, Notice, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, Time,
+    Uses,
     provider::{
-        BarrierUnit, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Place, Posted, Provider, Queues, Sink, Slot,
-        Source, Token,
+        BarrierUnit, Boxed, Deferred, Ended, HelperTask, Place, Posted, Protected, Provider, Queues, Sink, Source,
+        Token, WaitFor, WaitState,
     },
 };
 use std::{future::poll_fn, sync::Arc};
@@ -28,19 +29,19 @@ impl Cluster {
     /// Unwraps a region of this provider.
     fn below_of(region: Region) -> Result<(Region, super::region::Closing)> {
         let foreign = FabricError::Unsupported { feature: &"a region of another provider" };
-        region.into_kept::<SharedRegion>().ok().and_then(SharedRegion::take).ok_or(foreign)
+        region.into_registration::<SharedRegion>().ok().and_then(SharedRegion::take).ok_or(foreign)
     }
 
     /// Returns the region of a place on another node. This rank must have looked it up: its offset
     /// in the owner's heap is meaningless in another job.
-    fn far<'a>(&self, place: &'a Place) -> Result<&'a Arc<FarRegion>> {
+    fn remote<'a>(&self, place: &'a Place) -> Result<&'a Arc<RemoteRegion>> {
         let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
-        place.kept::<Arc<FarRegion>>().filter(|region| region.net == self.net.id).ok_or(foreign)
+        place.keep_alive::<Arc<RemoteRegion>>().filter(|region| region.net == self.net.id).ok_or(foreign)
     }
 
     /// Returns an operation on a place of another node.
-    fn transfer<'a>(&'a self, far: &'a Place) -> Result<Transfer<'a>> {
-        Transfer::new(&self.net, &self.below, self.far(far)?, far)
+    fn transfer<'a>(&'a self, remote: &'a Place) -> Result<Transfer<'a>> {
+        Transfer::new(&self.net, &self.below, self.remote(remote)?, remote)
     }
 }
 
@@ -78,17 +79,17 @@ impl Provider for Cluster {
     }
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
-        if !self.net.is_far(addr.rank) {
+        if !self.net.is_remote(addr.rank) {
             let place = self.below.provider().resolve(addr, len, align, width);
             // With such words, atomics of the CPU must not bypass the network.
             return if self.net.watched.is_some() { place.map(Place::hidden) } else { place };
         }
-        let (region, anchor) = self.net.region(addr.rank, addr.region)?;
+        let (region, keep_alive) = self.net.region(addr.rank, addr.region)?;
         if !Part::opens(&self.below, addr.region, region.lock) {
             return Err(FabricError::Locked { rank: addr.rank, region: addr.region });
         }
         addr.fits(len, align, region.len)?;
-        Ok(Place::remote(addr, len, anchor))
+        Ok(Place::remote(addr, len, keep_alive))
     }
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -103,12 +104,12 @@ impl Provider for Cluster {
         self.below.provider().write(to, from, waited)
     }
 
-    fn ring(&self, place: &Place) {
-        self.below.provider().ring(place);
+    fn wake(&self, place: &Place) {
+        self.below.provider().wake(place);
     }
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
-        if !self.net.is_far(to.rank()) {
+        if !self.net.is_remote(to.rank()) {
             return self.below.provider().put(to, from, notice);
         }
         posted(self.transfer(to).and_then(|transfer| match notice {
@@ -118,21 +119,21 @@ impl Provider for Cluster {
     }
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
-        if !self.net.is_far(from.rank()) {
+        if !self.net.is_remote(from.rank()) {
             return self.below.provider().get(from, to);
         }
         posted(self.transfer(from).and_then(|transfer| transfer.get(&to)))
     }
 
     fn copy(&self, to: &Place, from: &Place) -> Posted {
-        if self.net.is_far(to.rank()) || self.net.is_far(from.rank()) {
+        if self.net.is_remote(to.rank()) || self.net.is_remote(from.rank()) {
             return Posted::failed(FabricError::Unsupported { feature: &"third-party copy" });
         }
         self.below.provider().copy(to, from)
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
-        if !self.net.is_far(word.rank()) {
+        if !self.net.is_remote(word.rank()) {
             return match self.net.own_by_nic(word) {
                 Some(own) => posted(Transfer::new(&self.net, &self.below, &own, word).and_then(|own| own.atomic(amo))),
                 None => self.below.provider().atomic(word, amo),
@@ -142,7 +143,7 @@ impl Provider for Cluster {
     }
 
     fn nop(&self) -> Posted {
-        Posted::Over(0)
+        Posted::Complete(0)
     }
 
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -150,7 +151,7 @@ impl Provider for Cluster {
     }
 
     fn test(&self, token: &Token) -> bool {
-        self.net.looking(|state| state.core.flights.is_over(token.0.get()))
+        self.net.after_polling(|state| state.core.flights.is_complete(token.0.get()))
     }
 
     fn forget(&self, token: Token) {
@@ -169,55 +170,61 @@ impl Provider for Cluster {
     fn is_flushed(&self) -> bool {
         // Puts on this node are visible once they are posted, on processors that do not reorder
         // stores; on others, a flush needs a barrier.
-        cfg!(target_arch = "x86_64") && !self.net.owes()
+        cfg!(target_arch = "x86_64") && !self.net.has_unreported()
     }
 
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>> {
         let found = self.below.provider().try_notice(waiting)?;
         if found.is_some() {
-            self.net.attention.found();
+            self.net.progress.found();
         }
         // A waiting caller next polls its wait, which polls the network.
-        if found.is_some() || waiting || !self.net.attention.wants() {
+        if found.is_some() || waiting || !self.net.progress.wants() {
             return Ok(found);
         }
         self.net.progress();
         self.below.provider().try_notice(waiting)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Flush(Some(rank)) if self.net.is_far(rank) => polling::flush(&self.net, slot, Some(rank), cx),
-            Goal::Flush(None) => match self.below.provider().poll_wait(&mut Slot::default(), goal, cx) {
-                Poll::Ready(Ok(())) => polling::flush(&self.net, slot, None, cx),
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Flush(Some(rank)) if self.net.is_remote(rank) => {
+                polling::flush(&self.net, wait_state, Some(rank), cx)
+            }
+            WaitFor::Flush(None) => match self.below.provider().poll_wait(&mut WaitState::default(), wait_for, cx) {
+                Poll::Ready(Ok(())) => polling::flush(&self.net, wait_state, None, cx),
                 other => other,
             },
-            Goal::Room(None) => polling::room(&self.net, slot, None, cx),
-            Goal::Room(Some(rank)) if self.net.is_far(rank) => polling::room(&self.net, slot, Some(rank), cx),
-            Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
+            WaitFor::Room(None) => polling::room(&self.net, wait_state, None, cx),
+            WaitFor::Room(Some(rank)) if self.net.is_remote(rank) => {
+                polling::room(&self.net, wait_state, Some(rank), cx)
+            }
+            WaitFor::Busy(_) | WaitFor::Charge(..) => Poll::Ready(Ok(())),
             _ => {
-                if let (Some(watched), Goal::Word(word, _), true) = (&self.net.watched, goal, slot.is_empty()) {
+                if let (Some(watched), WaitFor::Word(word, _), true) =
+                    (&self.net.watched, wait_for, wait_state.is_empty())
+                {
                     watched.begin(word);
                 }
-                self.net.look_while_waiting();
-                self.below.provider().poll_wait(slot, goal, cx)
+                self.net.poll_while_waiting();
+                self.below.provider().poll_wait(wait_state, wait_for, cx)
             }
         }
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        self.net.attention.found();
-        if let (Some(watched), Goal::Word(word, _), false) = (&self.net.watched, goal, slot.is_empty()) {
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        self.net.progress.found();
+        if let (Some(watched), WaitFor::Word(word, _), false) = (&self.net.watched, wait_for, wait_state.is_empty()) {
             watched.end(word);
         }
-        let own = match goal {
-            Goal::Flush(rank) | Goal::Room(rank) => rank.is_none_or(|rank| self.net.is_far(rank)),
+        let own = match wait_for {
+            WaitFor::Flush(rank) | WaitFor::Room(rank) => rank.is_none_or(|rank| self.net.is_remote(rank)),
             _ => false,
         };
         if own {
-            *slot = Slot::default();
+            *wait_state = WaitState::default();
         } else {
-            self.below.provider().end_wait(slot, goal, ended);
+            self.below.provider().end_wait(wait_state, wait_for, ended);
         }
     }
 
@@ -227,16 +234,16 @@ impl Provider for Cluster {
 
     /// Runs the deferred cleanup of a dropped future on this thread. It waits only for the network,
     /// on which this thread makes progress.
-    fn detach(&self, rest: Leftover<'_>) {
-        let mut rest = rest.boxed();
+    fn detach(&self, deferred: Deferred<'_>) {
+        let mut deferred = deferred.boxed();
         let mut patience = super::wait::Patience::new();
-        while rest.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        while deferred.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             if self.net.part.outlook(&rdma_fabric::Deps::Ranks(&[])).is_err_and(|error| error != FabricError::PeersLeft)
             {
                 return;
             }
             self.net.look();
-            patience.rest();
+            patience.pause();
         }
     }
 
@@ -250,7 +257,7 @@ impl Provider for Cluster {
         Some(self)
     }
 
-    fn keyless(&self) -> Option<&dyn Keyless> {
+    fn protected(&self) -> Option<&dyn Protected> {
         Some(self)
     }
 
@@ -268,14 +275,14 @@ impl Provider for Cluster {
     }
 }
 
-impl Keyless for Cluster {
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+impl Protected for Cluster {
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric> {
         if like.rank() != self.net.me {
             return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
         }
-        let none = FabricError::Unsupported { feature: &"memory without a key" };
-        let below = self.below.provider().keyless().ok_or(none)?.open(&self.below, pact)?;
-        Ok(like.beside(Cluster { net: self.net.clone(), below }))
+        let none = FabricError::Unsupported { feature: &"protected memory" };
+        let below = self.below.provider().protected().ok_or(none)?.open(&self.below, policy)?;
+        Ok(like.sibling(Cluster { net: self.net.clone(), below }))
     }
 
     fn holds(&self, _: Rank, _: RegionKey) -> Result<bool> {
@@ -284,8 +291,8 @@ impl Keyless for Cluster {
     }
 
     fn abandon(&self, region: Region) {
-        if let (Ok((region, _closing)), Some(keyless)) = (Self::below_of(region), self.below.provider().keyless()) {
-            keyless.abandon(region);
+        if let (Ok((region, _closing)), Some(protected)) = (Self::below_of(region), self.below.provider().protected()) {
+            protected.abandon(region);
         }
     }
 }

@@ -6,7 +6,7 @@ use core::task::{Context, Poll};
 use rdma_fabric::{
     Deps, FabricError, Refused, Region, Result,
     control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, Queue, QueueSide, Queues, Slot},
+    provider::{Ended, Queue, QueueSide, Queues, WaitState},
 };
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Queue for ClusterQueue {
 
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
         let foreign = FabricError::Unsupported { feature: &"a region of another provider" };
-        let below = region.kept::<SharedRegion>().and_then(SharedRegion::below).ok_or(foreign)?;
+        let below = region.registration::<SharedRegion>().and_then(SharedRegion::below).ok_or(foreign)?;
         self.below.register(below, fixed)
     }
 
@@ -82,12 +82,18 @@ impl Queue for ClusterQueue {
         (posted, ended.and(Err(Refused::Failed(BESIDE_THE_NETWORK, ()))))
     }
 
-    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_post(
+        &self,
+        wait_state: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         if self.refuses(posting) {
             return Poll::Ready(Err(BESIDE_THE_NETWORK));
         }
-        self.net.look_while_waiting();
-        self.below.poll_post(slot, posting, deps, cx)
+        self.net.poll_while_waiting();
+        self.below.poll_post(wait_state, posting, deps, cx)
     }
 
     fn poll_tcq(&self) -> Result<Option<Completion>> {
@@ -98,14 +104,20 @@ impl Queue for ClusterQueue {
         self.net.find(|| self.below.poll_mrq())
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.net.look_while_waiting();
-        self.below.poll_wait(slot, side, deps, cx)
+    fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        side: QueueSide,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        self.net.poll_while_waiting();
+        self.below.poll_wait(wait_state, side, deps, cx)
     }
 
-    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
-        self.net.attention.found();
-        self.below.end_wait(slot, side, ended);
+    fn end_wait(&self, wait_state: &mut WaitState, side: Option<QueueSide>, ended: Ended) {
+        self.net.progress.found();
+        self.below.end_wait(wait_state, side, ended);
     }
 
     fn close(self: Box<Self>) -> Result<u64> {

@@ -3,11 +3,11 @@
 
 use super::{
     core::{Core, Phase, State, network},
-    directory::FarRegion,
+    directory::RemoteRegion,
     flight::{Flight, Job},
     link::Link,
     outbox::SENT,
-    rest::{Rest, What},
+    pending_transfer::{PendingTransfer, What},
     written,
 };
 use crate::{Brought, Peer, PutFrom, RemoteKey};
@@ -39,16 +39,16 @@ impl State {
     pub(super) fn write(
         &mut self,
         mut flight: Flight,
-        far: &Arc<FarRegion>,
+        remote: &Arc<RemoteRegion>,
         offset: u64,
         from: Origin<'_>,
     ) -> Result<Option<u64>> {
         let begun = match from {
             Origin::Own(own, range) => {
                 flight.own = Some(own);
-                self.transfer(flight, far, offset, What::PutOwn(range))
+                self.transfer(flight, remote, offset, What::PutOwn(range))
             }
-            Origin::Bytes(bytes) => self.write_bytes(flight, far, offset, bytes),
+            Origin::Bytes(bytes) => self.write_bytes(flight, remote, offset, bytes),
         }?;
         self.core.counters.writes += u64::from(begun.is_some());
         Ok(begun)
@@ -61,7 +61,7 @@ impl State {
     pub(super) fn read(
         &mut self,
         mut flight: Flight,
-        far: &Arc<FarRegion>,
+        remote: &Arc<RemoteRegion>,
         offset: u64,
         into: Landing,
     ) -> Result<Option<u64>> {
@@ -72,30 +72,36 @@ impl State {
                 What::GetInto(range)
             }
         };
-        let begun = self.transfer(flight, far, offset, what)?;
+        let begun = self.transfer(flight, remote, offset, what)?;
         self.core.counters.reads += u64::from(begun.is_some());
         Ok(begun)
     }
 
     /// Puts bytes of the caller, which are copied only if they exceed the longest transfer.
-    fn write_bytes(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, bytes: &[u8]) -> Result<Option<u64>> {
+    fn write_bytes(
+        &mut self,
+        flight: Flight,
+        remote: &Arc<RemoteRegion>,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<Option<u64>> {
         let longest = self.link.as_ref().map_or(usize::MAX, |link| link.longest);
         if bytes.len() > longest {
-            return self.transfer(flight, far, offset, What::Put(bytes.to_vec(), 0));
+            return self.transfer(flight, remote, offset, What::Put(bytes.to_vec(), 0));
         }
-        let at = far.at + offset;
-        self.begin(flight, far, |link, peer, id| {
-            let told = Some(written::told(at, bytes.len()));
+        let at = remote.at + offset;
+        self.begin(flight, remote, |link, peer, id| {
+            let told = Some(written::encode(at, bytes.len()));
             let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, at, told, id)?;
             Ok(put.then_some(None))
         })
     }
 
-    fn transfer(&mut self, flight: Flight, far: &Arc<FarRegion>, offset: u64, what: What) -> Result<Option<u64>> {
-        let at = far.at + offset;
-        self.begin(flight, far, |link, peer, id| {
-            let mut rest = Rest::new(at, what);
-            Ok(rest.post(link, peer, id)?.then(|| (!rest.is_empty()).then_some(rest)))
+    fn transfer(&mut self, flight: Flight, remote: &Arc<RemoteRegion>, offset: u64, what: What) -> Result<Option<u64>> {
+        let at = remote.at + offset;
+        self.begin(flight, remote, |link, peer, id| {
+            let mut pending = PendingTransfer::new(at, what);
+            Ok(pending.post(link, peer, id)?.then(|| (!pending.is_empty()).then_some(pending)))
         })
     }
 
@@ -104,8 +110,8 @@ impl State {
     pub(super) fn begin(
         &mut self,
         mut flight: Flight,
-        far: &Arc<FarRegion>,
-        post: impl FnOnce(&mut Link, (Peer, RemoteKey), u64) -> crate::Result<Option<Option<Rest>>>,
+        remote: &Arc<RemoteRegion>,
+        post: impl FnOnce(&mut Link, (Peer, RemoteKey), u64) -> crate::Result<Option<Option<PendingTransfer>>>,
     ) -> Result<Option<u64>> {
         let (State { link: Some(link), core }, rank) = (self, flight.rank) else { return Ok(None) };
         core.is_whole()?;
@@ -114,8 +120,8 @@ impl State {
         }
         // Checked again under the lock: the progress thread may have revoked the region in the
         // meantime, and another thread of the program may have dropped the local region.
-        if far.is_revoked() {
-            return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: far.key });
+        if remote.is_revoked() {
+            return Err(FabricError::StaleRegion { rank: Rank::new(rank), region: remote.key });
         }
         if let Some(own) = flight.own {
             core.is_kept(own)?;
@@ -123,13 +129,13 @@ impl State {
         let reached = link.reach(rank).map_err(|error| network(&error))?;
         let Some((peer, key, _)) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };
         let own = flight.own;
-        flight.far = Some(far.clone());
+        flight.remote = Some(remote.clone());
         let id = core.flights.add(flight);
         match post(link, (peer, key), id) {
-            Ok(Some(rest)) => {
-                core.directory.enter(far, own);
+            Ok(Some(pending)) => {
+                core.directory.enter(remote, own);
                 if let Some(flight) = core.flights.get(id) {
-                    (flight.posted, flight.rest) = (true, rest);
+                    (flight.posted, flight.pending) = (true, pending);
                 }
                 Ok(Some(id))
             }
@@ -150,31 +156,31 @@ impl State {
     pub(super) fn move_bytes(&mut self, flight: Flight, here: Range<usize>, there: u64, fetches: bool) {
         let what = if fetches { What::GetInto(here) } else { What::PutOwn(here) };
         flight.own.into_iter().for_each(|own| self.core.directory.enter_own(own));
-        let id = self.core.flights.add(Flight { rest: Some(Rest::new(there, what)), ..flight });
+        let id = self.core.flights.add(Flight { pending: Some(PendingTransfer::new(there, what)), ..flight });
         if fetches {
             self.core.counters.reads += 1;
         } else {
             self.core.counters.writes += 1;
         }
         self.core.halfway.push_back(id);
-        self.go_on();
+        self.advance();
     }
 
     /// Continues transfers of which a part has completed.
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn advance(&mut self) {
         let State { link: Some(link), core } = self else { return };
         while let Some(id) = core.halfway.pop_front() {
             let Some(flight) = core.flights.get(id).filter(|flight| flight.outcome.is_none()) else { continue };
-            let (rank, Some(rest)) = (flight.rank, &mut flight.rest) else { continue };
+            let (rank, Some(pending)) = (flight.rank, &mut flight.pending) else { continue };
             let posted = match link.reach(rank) {
-                Ok(Some((peer, key, _))) => rest.post(link, (peer, key), id),
+                Ok(Some((peer, key, _))) => pending.post(link, (peer, key), id),
                 // The loss of the rank is about to be reported.
                 Ok(None) => continue,
                 Err(error) => Err(error),
             };
             match posted {
                 Ok(true) => {
-                    flight.rest.take_if(|rest| rest.is_empty());
+                    flight.pending.take_if(|pending| pending.is_empty());
                     flight.posted = true;
                 }
                 Ok(false) => return core.halfway.push_front(id),
@@ -194,7 +200,7 @@ impl Core {
     }
 
     /// Handles the completion of a posted operation.
-    pub(super) fn over(&mut self, tag: u64, outcome: core::result::Result<Brought<'_>, crate::Failure>) {
+    pub(super) fn complete(&mut self, tag: u64, outcome: core::result::Result<Brought<'_>, crate::Failure>) {
         let id = tag & !SENT;
         let brought = match outcome {
             Ok(brought) => brought,
@@ -206,7 +212,7 @@ impl Core {
         if tag & SENT != 0 {
             return;
         }
-        self.outlived(id);
+        self.orphaned(id);
         let Some(flight) = self.flights.get(id).filter(|flight| flight.outcome.is_none()) else { return };
         flight.posted = false;
         let mut word = 0;
@@ -220,7 +226,7 @@ impl Core {
             let written = self.below.provider().write(place, bytes, true);
             return self.end(id, written.map(|()| word));
         }
-        if flight.rest.is_some() {
+        if flight.pending.is_some() {
             return self.halfway.push_back(id);
         }
         if let Job::PutThenNotice = flight.job {
@@ -237,21 +243,21 @@ impl Core {
     /// Records that an operation no longer uses its regions.
     pub(super) fn leave_regions(&mut self, id: u64) {
         let Some(flight) = self.flights.get(id) else { return };
-        let (far, own) = (flight.far.take(), flight.own.take());
-        self.leave_region(far.as_deref(), own);
+        let (remote, own) = (flight.remote.take(), flight.own.take());
+        self.leave_region(remote.as_deref(), own);
     }
 
-    pub(super) fn leave_region(&mut self, far: Option<&FarRegion>, own: Option<RegionKey>) {
-        let Some(far) = far else {
+    pub(super) fn leave_region(&mut self, remote: Option<&RemoteRegion>, own: Option<RegionKey>) {
+        let Some(remote) = remote else {
             return own.into_iter().for_each(|own| self.directory.leave_own(own));
         };
-        if self.directory.leave(far, own) && far.is_revoked() {
-            self.answer_revokes(far);
+        if self.directory.leave(remote, own) && remote.is_revoked() {
+            self.answer_revokes(remote);
         }
     }
 
     /// Returns whether a new operation may start now.
     pub(super) fn has_room(&self) -> bool {
-        self.phase == Phase::Running && self.flights.under_way() < super::core::DEEPEST && self.has_sent_all()
+        self.phase == Phase::Running && self.flights.in_flight() < super::core::DEEPEST && self.has_sent_all()
     }
 }

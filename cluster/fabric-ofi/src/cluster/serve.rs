@@ -3,18 +3,18 @@
 use super::{
     arrivals::Arrival,
     core::Core,
-    directory::FarRegion,
-    far_rank::{HeldNotice, NOTICES},
+    directory::RemoteRegion,
     flight::{Flight, Job},
     message::{Answer, Head, INLINE, Kind, WordWork},
-    mistake::Mistake,
+    mutant::Mutant,
     outbox::answer_tag,
+    remote_rank::{HeldNotice, NOTICES},
 };
 use rdma_fabric::{
     FabricError, Rank, RegionKey, Result,
     provider::{Posted, Source},
 };
-use tofu2_sim::shm::part::{Card, Lock};
+use tofu2_sim::shm::part::{ControlRecord, Lock};
 
 impl Core {
     /// Executes the request in a message. Messages that are not from ranks of the job are dropped.
@@ -32,14 +32,14 @@ impl Core {
             Kind::Word => self.word(&head).map(|old| (Answer::Good, old, 0)),
             Kind::Notice => self.notice(&head, bytes).map(|answer| (answer, 0, 0)),
             Kind::Credit => {
-                let far = self.far(head.from);
-                far.notices = far.notices.saturating_sub(head.a);
+                let remote = self.remote(head.from);
+                remote.notices = remote.notices.saturating_sub(head.a);
                 self.woken.append(&mut self.waiters);
                 Ok((Answer::Good, 0, 0))
             }
             Kind::Revoke => {
                 let idle = self.directory.revoke(head.from, head.region);
-                if !idle && !self.errs(Mistake::AnswersAtOnce) {
+                if !idle && !self.has_mutant(Mutant::AnswersAtOnce) {
                     self.revoking.push(head);
                     return;
                 }
@@ -48,9 +48,9 @@ impl Core {
             Kind::Command => {
                 return self.arrivals.push_back(Arrival::Command { head, bytes: bytes.to_vec() });
             }
-            Kind::Card => {
-                if let Some(card) = Card::from_bytes(bytes) {
-                    let _ = self.part.card(Rank::new(head.from), &card);
+            Kind::ControlRecord => {
+                if let Some(control_record) = ControlRecord::from_bytes(bytes) {
+                    let _ = self.part.control_record(Rank::new(head.from), &control_record);
                 }
                 Ok((Answer::Good, 0, 0))
             }
@@ -88,7 +88,7 @@ impl Core {
             WordWork::Load => provider.read(&place, &mut word[..width], false)?,
             WordWork::Store(value) => provider.write(&place, &value.to_le_bytes()[..width], true)?,
             WordWork::Change(amo) => match provider.atomic(&place, amo) {
-                Posted::Over(old) => return Ok(old),
+                Posted::Complete(old) => return Ok(old),
                 Posted::Failed(error) => return Err(error),
                 // Shared memory is never full, and its operations complete immediately.
                 _ => return Err(unsupported),
@@ -146,15 +146,15 @@ impl Core {
 
     /// Returns credit for notices to their sender.
     fn credit(&mut self, rank: u32, notices: u64) {
-        let head = Head { a: notices, ..Head::ask(Kind::Credit, self.me, RegionKey::from_bits(0)) };
-        self.tell(rank, head, Vec::new());
+        let head = Head { a: notices, ..Head::request(Kind::Credit, self.me, RegionKey::from_bits(0)) };
+        self.send_message(rank, head, Vec::new());
     }
 
     /// Answers the revoke requests for a region in which no operation is in flight any longer.
-    pub(super) fn answer_revokes(&mut self, far: &FarRegion) {
+    pub(super) fn answer_revokes(&mut self, remote: &RemoteRegion) {
         let (ready, later) = core::mem::take(&mut self.revoking)
             .into_iter()
-            .partition(|head| (head.from, head.region) == (far.rank, far.key));
+            .partition(|head| (head.from, head.region) == (remote.rank, remote.key));
         self.revoking = later;
         let ready: Vec<Head> = ready;
         for head in ready {
@@ -185,8 +185,8 @@ impl Core {
             }
             _ => {}
         }
-        let far = self.far(head.from);
-        far.notices = far.notices.saturating_sub(room);
+        let remote = self.remote(head.from);
+        remote.notices = remote.notices.saturating_sub(room);
         let (region, corrupt) = (head.region, FabricError::Corrupt { rank, what: &"an answer" });
         let outcome = match answer {
             Some(Answer::Good | Answer::Held) => Ok(head.a),
@@ -200,7 +200,7 @@ impl Core {
         let outcome = outcome.and_then(|word| {
             if let Some(key) = wanted {
                 let is_right = key == region && head.a.checked_add(head.b).is_some();
-                let found = FarRegion::new(self.net, head.from, key, (head.a, head.b), lock_of(bytes));
+                let found = RemoteRegion::new(self.net, head.from, key, (head.a, head.b), lock_of(bytes));
                 is_right.then(|| self.directory.keep(found)).ok_or(corrupt)?;
             }
             let bytes = word.to_le_bytes();
@@ -221,7 +221,7 @@ fn why(error: &FabricError) -> Answer {
 }
 
 /// Encodes the access policy of a region: nothing if it is open to all handles, 1 and zeros if only
-/// to the handles that allocated it, 2 and the terms of a pact otherwise.
+/// to the handles that allocated it, 2 and the terms of an access policy otherwise.
 fn bytes_of(lock: Lock) -> Vec<u8> {
     let words = match lock {
         Lock::Open => return Vec::new(),

@@ -10,12 +10,12 @@ use std::{
 };
 
 /// The initial and the maximum pause of the thread while threads of the program poll the network.
-const REST: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
+const PAUSE: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(1)];
 /// The thread pauses if the program's threads have polled at least this often since the last
 /// comparison.
 const ATTENDED: u64 = 8;
 /// Polls without an event before the thread sleeps.
-const LOOKS: u32 = 64;
+const SPIN_LIMIT: u32 = 64;
 /// Polls without an event before the thread yields the CPU.
 const SPINS: u32 = 8;
 /// The longest sleep on the endpoint's descriptor, which some providers do not signal for all work.
@@ -51,34 +51,34 @@ impl Drop for ProgressThread {
 }
 
 fn run(net: &Net) {
-    let attention = &net.attention;
-    attention.serve_by(&thread::current());
+    let progress = &net.progress;
+    progress.serve_by(&thread::current());
     let (mut vain, mut naps) = (0, 0);
-    let (mut rest, mut seen) = (REST[0], attention.looks());
+    let (mut pause, mut seen) = (PAUSE[0], progress.polls_of_program());
     // Acquire: pairs with the release in `drop`.
     while !net.closing.load(Acquire) {
-        let looks = attention.looks();
-        let attended = !attention.is_handed_over() && looks.wrapping_sub(seen) >= ATTENDED;
-        if attended || attention.is_kept() {
+        let polls_of_program = progress.polls_of_program();
+        let attended = !progress.is_handed_over() && polls_of_program.wrapping_sub(seen) >= ATTENDED;
+        if attended || progress.is_kept() {
             // The program's own thread makes progress, and sees completions sooner.
-            (vain, naps, seen) = (0, 0, looks);
-            thread::park_timeout(rest);
-            rest = (rest * 2).min(REST[1]);
+            (vain, naps, seen) = (0, 0, polls_of_program);
+            thread::park_timeout(pause);
+            pause = (pause * 2).min(PAUSE[1]);
             continue;
         }
-        rest = REST[0];
+        pause = PAUSE[0];
         if net.progress() > 0 {
             (vain, naps) = (0, 0);
             continue;
         }
         vain += 1;
-        if vain < LOOKS {
+        if vain < SPIN_LIMIT {
             if vain.is_multiple_of(SPINS) {
                 thread::yield_now();
             }
             continue;
         }
-        seen = attention.looks();
+        seen = progress.polls_of_program();
         match sleep(net) {
             // Also after a peer's atomic, which is not an event, because more of them may follow
             // immediately.

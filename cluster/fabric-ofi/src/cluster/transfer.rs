@@ -6,13 +6,13 @@
 
 use super::{
     core::State,
-    directory::FarRegion,
-    far_rank::{NOTICES, QueuedNotice},
+    directory::RemoteRegion,
     flight::{Flight, Job},
     link::PAYLOAD,
     message::{Head, INLINE, Kind, WordWork},
-    mistake::Mistake,
+    mutant::Mutant,
     net::Net,
+    remote_rank::{NOTICES, QueuedNotice},
     rma::{Landing, Origin},
 };
 use core::num::NonZeroU64;
@@ -30,7 +30,7 @@ const COPIED: usize = 1024;
 pub(super) struct Transfer<'a> {
     net: &'a Net,
     below: &'a Fabric,
-    far: &'a Arc<FarRegion>,
+    remote: &'a Arc<RemoteRegion>,
     place: &'a Place,
 }
 
@@ -44,18 +44,23 @@ enum Bytes<'a> {
 impl<'a> Transfer<'a> {
     /// # Errors
     /// [`FabricError::StaleRegion`], [`FabricError::PeerLost`], [`FabricError::Aborted`].
-    pub(super) fn new(net: &'a Net, below: &'a Fabric, far: &'a Arc<FarRegion>, place: &'a Place) -> Result<Self> {
+    pub(super) fn new(
+        net: &'a Net,
+        below: &'a Fabric,
+        remote: &'a Arc<RemoteRegion>,
+        place: &'a Place,
+    ) -> Result<Self> {
         if let Some(objection) = net.objection(place.rank()) {
             return Err(objection);
         }
-        if far.is_revoked() {
-            return Err(FabricError::StaleRegion { rank: place.rank(), region: far.key });
+        if remote.is_revoked() {
+            return Err(FabricError::StaleRegion { rank: place.rank(), region: remote.key });
         }
-        Ok(Transfer { net, below, far, place })
+        Ok(Transfer { net, below, remote, place })
     }
 
     fn rank(&self) -> u32 {
-        self.far.rank
+        self.remote.rank
     }
 
     fn offset(&self) -> u64 {
@@ -109,7 +114,7 @@ impl<'a> Transfer<'a> {
             Bytes::Own(place) => return self.put_own(place),
         };
         if here.is_empty() {
-            return Ok(Posted::Over(0));
+            return Ok(Posted::Complete(0));
         }
         if let Some(width) = self.width() {
             let mut word = [0; 8];
@@ -125,7 +130,7 @@ impl<'a> Transfer<'a> {
 
     fn write(&self, wanted: bool, from: Origin<'_>) -> Result<Posted> {
         self.net.with(|state| {
-            self.put_by(state, Job::Put, wanted, |state, flight| state.write(flight, self.far, self.offset(), from))
+            self.put_by(state, Job::Put, wanted, |state, flight| state.write(flight, self.remote, self.offset(), from))
         })
     }
 
@@ -142,7 +147,7 @@ impl<'a> Transfer<'a> {
         let flight = Flight { put: Some(put), wanted, ..Flight::new(self.rank(), job) };
         match post(state, flight) {
             Ok(Some(id)) if wanted => Ok(token(id)),
-            Ok(Some(_)) => Ok(Posted::Over(0)),
+            Ok(Some(_)) => Ok(Posted::Complete(0)),
             not => {
                 state.core.end_put(self.rank(), put);
                 not.map(|_| Posted::Full)
@@ -158,11 +163,11 @@ impl<'a> Transfer<'a> {
             offset: self.offset(),
             a: data,
             b: len as u64,
-            ..Head::ask(Kind::Notice, self.net.me.number(), self.far.key)
+            ..Head::request(Kind::Notice, self.net.me.number(), self.remote.key)
         };
         let range = if let Bytes::Own(place) = &bytes { Some((place.addr().region, self.own(place)?)) } else { None };
         self.net.with(|state| {
-            if !state.core.has_room() || state.core.far(rank).notices >= NOTICES {
+            if !state.core.has_room() || state.core.remote(rank).notices >= NOTICES {
                 return Ok(Posted::Full);
             }
             let here: &[u8] = match &bytes {
@@ -174,8 +179,8 @@ impl<'a> Transfer<'a> {
                 let head = Head { detail: INLINE, ..head };
                 return self.put_by(state, Job::Notice, false, |state, flight| {
                     if !state.core.queued.contains_key(&rank) {
-                        let begun = state.ask(flight, head, here)?;
-                        state.core.far(rank).notices += u64::from(begun.is_some());
+                        let begun = state.request(flight, head, here)?;
+                        state.core.remote(rank).notices += u64::from(begun.is_some());
                         return Ok(begun);
                     }
                     let id = state.core.flights.add(flight);
@@ -189,9 +194,9 @@ impl<'a> Transfer<'a> {
                 None => Origin::Bytes(here),
             };
             self.put_by(state, Job::PutThenNotice, wanted, |state, flight| {
-                let Some(id) = state.write(flight, self.far, self.offset(), origin)? else { return Ok(None) };
+                let Some(id) = state.write(flight, self.remote, self.offset(), origin)? else { return Ok(None) };
                 state.core.queue(rank, QueuedNotice { id, ready: false, head, bytes: Vec::new() });
-                if state.core.errs(Mistake::NoticeFirst) {
+                if state.core.has_mutant(Mutant::NoticeFirst) {
                     state.core.queued.remove(&rank);
                     state.core.send_soon(rank, 0, Head { id, ..head }, Vec::new());
                 }
@@ -207,7 +212,7 @@ impl<'a> Transfer<'a> {
             Sink::Place(place) => Some((*place, self.own(place)?)),
         };
         if self.place.is_empty() {
-            return Ok(Posted::Over(0));
+            return Ok(Posted::Complete(0));
         }
         if let Some(width) = self.width() {
             return self.word_into(own.map(|(place, _)| place), WordWork::Load, width, true);
@@ -218,7 +223,7 @@ impl<'a> Transfer<'a> {
                 Some((place, range)) => (Job::GetInto(place.clone()), Landing::Own(place.addr().region, range)),
             };
             let flight = Flight { wanted: true, ..Flight::new(self.rank(), job) };
-            let begun = state.read(flight, self.far, self.offset(), landing)?;
+            let begun = state.read(flight, self.remote, self.offset(), landing)?;
             Ok(begun.map_or(Posted::Full, token))
         })
     }
@@ -239,28 +244,28 @@ impl<'a> Transfer<'a> {
             return self.word_by_nic(into, work, width, wanted);
         }
         let job = into.map_or(Job::Ask, |place| Job::WordInto(place.clone()));
-        let mut head = Head::ask(Kind::Word, self.net.me.number(), self.far.key);
+        let mut head = Head::request(Kind::Word, self.net.me.number(), self.remote.key);
         work.write(&mut head);
         (head.offset, head.width) = (self.offset(), width as u8);
         self.net.with(|state| {
             if wanted {
                 let flight = Flight { wanted, ..Flight::new(self.rank(), job) };
-                return Ok(state.ask(flight, head, &[])?.map_or(Posted::Full, token));
+                return Ok(state.request(flight, head, &[])?.map_or(Posted::Full, token));
             }
-            self.put_by(state, job, false, |state, flight| state.ask(flight, head, &[]))
+            self.put_by(state, job, false, |state, flight| state.request(flight, head, &[]))
         })
     }
 }
 
 impl Transfer<'_> {
     fn word_by_nic(&self, into: Option<&Place>, work: WordWork, width: usize, wanted: bool) -> Result<Posted> {
-        let at = (self.far, self.offset(), width);
+        let at = (self.remote, self.offset(), width);
         let job = Job::Word(into.cloned());
         self.net.with(|state| {
             if !wanted {
                 return self.put_by(state, job, false, |state, flight| state.word(flight, at, work));
             }
-            let own = (self.place.rank() == self.net.me).then_some(self.far.key);
+            let own = (self.place.rank() == self.net.me).then_some(self.remote.key);
             let flight = Flight { wanted, own, ..Flight::new(self.rank(), job) };
             Ok(state.word(flight, at, work)?.map_or(Posted::Full, token))
         })

@@ -28,7 +28,7 @@ impl Patience {
     }
 
     /// Pauses, for longer with each call.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn pause(&mut self) {
         self.looks = self.looks.saturating_add(1);
         if self.looks <= SPINS {
             core::hint::spin_loop();

@@ -7,7 +7,7 @@
 //! ([`coherent_atomics`](rdma_fabric::Caps::coherent_atomics)). No atomic of a CPU may change words
 //! of regions: no two ranks share memory, and control queues, which CPUs execute, refuse atomics.
 
-use super::{core::State, directory::FarRegion, flight::Flight, message::WordWork, net::Net, watched::Watched};
+use super::{core::State, directory::RemoteRegion, flight::Flight, message::WordWork, net::Net, watched::Watched};
 use crate::{Endpoint, OfiError};
 use rdma_fabric::{Amo, Result, provider::Place};
 use std::{collections::HashMap, sync::Arc};
@@ -53,7 +53,7 @@ impl State {
     pub(super) fn word(
         &mut self,
         flight: Flight,
-        (region, offset, width): (&Arc<FarRegion>, u64, usize),
+        (region, offset, width): (&Arc<RemoteRegion>, u64, usize),
         work: WordWork,
     ) -> Result<Option<u64>> {
         let at = region.at + offset;
@@ -74,10 +74,10 @@ impl State {
 impl Net {
     /// Returns the region of a word of this rank if atomics on it go through the network. Those on
     /// memory outside the heap, which no other rank can reach, do not.
-    pub(super) fn own_by_nic(&self, word: &Place) -> Option<Arc<FarRegion>> {
+    pub(super) fn own_by_nic(&self, word: &Place) -> Option<Arc<RemoteRegion>> {
         self.watched.as_ref().filter(|_| self.part.has_resolved(word))?;
         let key = word.addr().region;
         let located = self.part.locate(key).ok()?;
-        Some(Arc::new(FarRegion::new(self.id, self.me.number(), key, (located.at, located.len), located.lock)))
+        Some(Arc::new(RemoteRegion::new(self.id, self.me.number(), key, (located.at, located.len), located.lock)))
     }
 }

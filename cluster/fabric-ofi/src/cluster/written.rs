@@ -10,7 +10,7 @@ const GRAIN: u64 = 8;
 const FIRST: u32 = 40;
 
 /// Encodes the `len` bytes at offset `at` of a heap; 0 if the range can't be encoded.
-pub(super) fn told(at: u64, len: usize) -> u64 {
+pub(super) fn encode(at: u64, len: usize) -> u64 {
     let first = at / GRAIN;
     let count = at.saturating_add(len as u64).div_ceil(GRAIN) - first;
     if first >> FIRST == 0 && count >> (u64::BITS - FIRST) == 0 { count << FIRST | first } else { 0 }
@@ -39,7 +39,7 @@ mod tests {
     proptest! {
         #[test]
         fn all_bytes_are_told_and_few_others(at in 0_u64..1 << 43, len in 1_usize..100 << 20) {
-            let bytes = bytes(told(at, len)).expect("not too many");
+            let bytes = bytes(encode(at, len)).expect("not too many");
             prop_assert!(bytes.start <= at && at + len as u64 <= bytes.end);
             prop_assert!(at - bytes.start < GRAIN && bytes.end - (at + len as u64) < GRAIN);
         }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn of_too_many_nothing_is_told() {
-        assert_eq!((told(1 << 43, 8), told(0, 128 << 20), told(u64::MAX, 8)), (0, 0, 0));
-        assert_eq!((bytes(0), bytes(told(0, (128 << 20) - 8))), (None, Some(0..(128 << 20) - 8)));
+        assert_eq!((encode(1 << 43, 8), encode(0, 128 << 20), encode(u64::MAX, 8)), (0, 0, 0));
+        assert_eq!((bytes(0), bytes(encode(0, (128 << 20) - 8))), (None, Some(0..(128 << 20) - 8)));
     }
 }

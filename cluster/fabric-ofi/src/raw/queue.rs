@@ -55,10 +55,10 @@ impl Endpoint {
     pub(crate) fn progress(&mut self, sink: Sink<'_>) -> Result<usize, Failed> {
         let mut told = 0;
         while let Some((tag, failure)) = self.refused.pop_front() {
-            sink(Event::Over { tag, outcome: Err(failure) });
+            sink(Event::Complete { tag, outcome: Err(failure) });
             told += 1;
         }
-        told += if self.batch.is_left() { self.tell(sink) } else { self.read(sink)? };
+        told += if self.batch.is_left() { self.report(sink) } else { self.read(sink)? };
         if !self.unposted.is_empty() {
             self.post_receives()?;
         }
@@ -78,11 +78,11 @@ impl Endpoint {
         Failed::check("fi_cq_read", returned as i64)?;
         self.batch.next = 0;
         self.batch.end = usize::try_from(returned).unwrap_or(0).min(BATCH);
-        Ok(self.tell(sink))
+        Ok(self.report(sink))
     }
 
     /// Reports the entries that were read.
-    fn tell(&mut self, sink: Sink<'_>) -> usize {
+    fn report(&mut self, sink: Sink<'_>) -> usize {
         let first = self.batch.next;
         while self.batch.is_left() {
             let entry = self.batch.entries[self.batch.next];
@@ -150,7 +150,7 @@ impl Endpoint {
             if matches!(holds, Holds::Buffer(_)) {
                 self.used.pool.lose(len);
             }
-            sink(Event::Over { tag, outcome: Err(Failure { call, peer, reply }) });
+            sink(Event::Complete { tag, outcome: Err(Failure { call, peer, reply }) });
             return;
         }
         let start = match &holds {
@@ -168,6 +168,6 @@ impl Endpoint {
             // SAFETY: as above; atomics use the bytes of their slot.
             Brings::Word(width) => Brought::Word(unsafe { found(start, width) }),
         };
-        sink(Event::Over { tag, outcome: Ok(brought) });
+        sink(Event::Complete { tag, outcome: Ok(brought) });
     }
 }

@@ -1,6 +1,6 @@
 //! Control queues whose commands are released by a rank of the same node, and go to another node.
 
-use crate::{hall::Hall, network};
+use crate::{network, thread_job::ThreadJob};
 use rdma_fabric::{
     Deps, Fabric, Group, Program, ProgramResult,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
@@ -20,8 +20,8 @@ impl Program for Released {
     async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric((BYTES * ROUNDS) as usize + 8).await?;
-        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session))?;
-        let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session))?;
+        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
         let (at, from) = (queue.register_fixed(&region, 1)?, sender.register(&region)?);
         let ids = world.allgather(queue.id().to_bits()).await?;
         let id = |rank: usize| QueueId::from_bits(ids[rank]).ok_or("no queue's bits");
@@ -69,5 +69,5 @@ impl Program for Released {
 
 #[test]
 fn a_neighbour_releases_what_goes_to_another_node() {
-    Hall::run(&network(2), 4, 2, &Released, "released by a neighbour").unwrap();
+    ThreadJob::run(&network(2), 4, 2, &Released, "released by a neighbour").unwrap();
 }

@@ -2,24 +2,24 @@
 //! only by libfabric, over `lo`.
 
 mod commands;
-mod hall;
 mod matrix;
 #[path = "../../../../tests/it/page.rs"]
 #[allow(dead_code)]
 mod page;
+mod thread_job;
 mod torture;
 
-use fabric_conformance::{CaseProgram, JobReport, TestBed, suite};
+use fabric_conformance::{CaseProgram, Harness, JobReport, suite};
 use fabric_ofi::cluster::AtomicsBy;
-use hall::{Hall, Network};
+use thread_job::{Network, ThreadJob};
 
 /// `RANKS` ranks on each node.
 struct Nodes<const RANKS: usize>;
 
-impl<const RANKS: usize> TestBed for Nodes<RANKS> {
+impl<const RANKS: usize> Harness for Nodes<RANKS> {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
         Some(JobReport::of_one_process(program, ranks, |program| {
-            Hall::run(&network(RANKS), ranks, RANKS, program, test)
+            ThreadJob::run(&network(RANKS), ranks, RANKS, program, test)
         }))
     }
 }
@@ -27,9 +27,9 @@ impl<const RANKS: usize> TestBed for Nodes<RANKS> {
 /// One rank per node, with network atomics.
 struct ByNic;
 
-impl TestBed for ByNic {
+impl Harness for ByNic {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
-        Some(JobReport::of_one_process(program, ranks, |program| Hall::run(&by_nic(), ranks, 1, program, test)))
+        Some(JobReport::of_one_process(program, ranks, |program| ThreadJob::run(&by_nic(), ranks, 1, program, test)))
     }
 }
 

@@ -2,11 +2,11 @@
 //! nodes.
 
 use crate::{
-    hall::{Hall, Network, domain_of},
     page::Part,
+    thread_job::{Network, ThreadJob, domain_of},
 };
 use fabric_conformance::{
-    CaseProgram, JobReport, TestBed,
+    CaseProgram, Harness, JobReport,
     capabilities::{column, table},
 };
 use fabric_ofi::cluster::AtomicsBy;
@@ -18,9 +18,9 @@ const PROVIDERS: [&str; 4] = ["tcp;ofi_rxm", "shm", "sockets", "udp;ofi_rxd"];
 /// Two nodes, connected by this provider.
 struct Over<const PROVIDER: usize>;
 
-impl<const PROVIDER: usize> TestBed for Over<PROVIDER> {
+impl<const PROVIDER: usize> Harness for Over<PROVIDER> {
     fn run(program: &CaseProgram, ranks: usize, test: &str, _turn: u64) -> Option<JobReport> {
-        let run = |program: &_| Hall::run(&network(PROVIDERS[PROVIDER]), ranks, 1, program, test);
+        let run = |program: &_| ThreadJob::run(&network(PROVIDERS[PROVIDER]), ranks, 1, program, test);
         Some(JobReport::of_one_process(program, ranks, run))
     }
 }

@@ -2,9 +2,8 @@
 //! around them.
 
 use crate::{
-    by_nic,
-    hall::{Hall, Network},
-    network,
+    by_nic, network,
+    thread_job::{Network, ThreadJob},
 };
 use rdma_fabric::{AtomicWord, Fabric, Group, Program, ProgramResult, Rank, RemoteWord};
 
@@ -90,7 +89,7 @@ fn torture(rounds: u32, per_node: usize) {
 }
 
 fn torture_over(network: &Network, rounds: u32, per_node: usize) {
-    Hall::run(network, RANKS, per_node, &Torture { rounds }, "torture").unwrap();
+    ThreadJob::run(network, RANKS, per_node, &Torture { rounds }, "torture").unwrap();
 }
 
 #[test]

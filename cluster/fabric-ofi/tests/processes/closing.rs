@@ -66,7 +66,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
     let other = rank.other;
     rank.line.post(|endpoint, tag| endpoint.send(other, &[b"connect"], tag));
     rank.line.message();
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
         let source = rank.domain.region(LEN).unwrap();
         source.write(0, &bytes(3, LEN)).unwrap();
@@ -143,7 +143,7 @@ pub(crate) fn an_endpoint_is_dropped_with_gets_in_flight(mut rank: Rank) {
     let other = rank.other;
     rank.line.post(|endpoint, tag| endpoint.send(other, &[b"connect"], tag));
     rank.line.message();
-    rank.meet();
+    rank.connect();
     if rank.rank == 1 {
         thread::sleep(Duration::from_millis(300));
         // The gets are served now, after their owner has dropped its endpoint.

@@ -48,7 +48,7 @@ impl Line {
     pub(crate) fn progress(&mut self) -> usize {
         let Self { endpoint, completed, messages, data, faults, .. } = self;
         let events = endpoint.progress(&mut |event| match event {
-            Event::Over { tag, outcome } => {
+            Event::Complete { tag, outcome } => {
                 let outcome = outcome.map(|brought| match brought {
                     Brought::Nothing => Ended::Nothing,
                     Brought::Bytes(bytes) => Ended::Bytes(bytes.to_vec()),

@@ -43,9 +43,9 @@ pub(crate) fn puts_arrive_with_their_data(mut rank: Rank) {
             assert!(seen == bytes(data, len), "round {round}: {len} bytes");
         }
     }
-    rank.meet();
+    rank.connect();
     assert_eq!(rank.line.data.len(), 0, "a put delivers its data once");
-    rank.meet();
+    rank.connect();
 }
 
 /// A completed put is visible even if its target only reads its memory and seldom calls libfabric.
@@ -74,7 +74,7 @@ pub(crate) fn completed_puts_are_visible(mut rank: Rank) {
             own.read(0, &mut seen).unwrap();
             assert!(seen == bytes, "round {round}: {len} bytes");
         }
-        rank.meet();
+        rank.connect();
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn gets_return_the_bytes_of_the_other_rank(mut rank: Rank) {
     let into = rank.domain.region(1 << 17).unwrap();
     let (mine, other) = (rank.rank as u64, 1 - rank.rank as u64);
     own.write(0, &bytes(mine, 1 << 17)).unwrap();
-    rank.meet();
+    rank.connect();
     let (line, peer) = (&mut rank.line, rank.other);
     for (offset, len) in [(0, 1), (3, 7), (8, 8), (100, 4096), (1, 65_000), (0, 1 << 17)] {
         let expected = bytes(other, 1 << 17)[offset..offset + len].to_vec();
@@ -97,7 +97,7 @@ pub(crate) fn gets_return_the_bytes_of_the_other_rank(mut rank: Rank) {
         let get = line.post(|endpoint, tag| endpoint.get(peer, GetInto::Own(len), theirs, offset as u64, tag));
         assert!(line.done(get) == Ended::Bytes(expected), "{len} bytes from {offset} on");
     }
-    rank.meet();
+    rank.connect();
 }
 
 /// Both ranks change words of rank 0, which also uses its endpoint for that.
@@ -111,7 +111,7 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
         own.store(24, u64::MAX).unwrap();
         own.store(48, u64::MAX).unwrap();
     }
-    rank.meet();
+    rank.connect();
     let wide = |rank: &mut Rank, offset: u64, width: usize, amo: Amo<u64>| {
         let tag = rank.line.post(|endpoint, tag| endpoint.change(home, key, offset, width, amo, tag));
         let Ended::Word(word) = rank.line.done(tag) else { panic!("an atomic returns a word") };
@@ -157,7 +157,7 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
         swapped.sort_unstable();
         assert!(swapped.into_iter().eq(0..=2 * TIMES), "each value is swapped out once, or still there");
     }
-    rank.meet();
+    rank.connect();
 }
 
 /// Twelve MiB and some bytes in both directions; the source is dropped immediately.
@@ -173,7 +173,7 @@ pub(crate) fn large_puts_and_gets_are_complete(mut rank: Rank) {
             line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..LEN), theirs, 0, Some(77), tag));
         drop(source);
         line.done(put);
-        rank.meet();
+        rank.connect();
         let (line, other) = (&mut rank.line, rank.other);
         let get = line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(LEN), theirs, 0, tag));
         assert!(line.done(get) == Ended::Bytes(expected));
@@ -182,9 +182,9 @@ pub(crate) fn large_puts_and_gets_are_complete(mut rank: Rank) {
         let mut seen = vec![0; LEN];
         own.read(0, &mut seen).unwrap();
         assert!(seen == expected);
-        rank.meet();
+        rank.connect();
     }
-    rank.meet();
+    rank.connect();
 }
 
 /// More puts and atomics than an endpoint has slots are posted before the first wait.
@@ -201,7 +201,7 @@ pub(crate) fn more_operations_than_slots_are_posted(mut rank: Rank) {
     for tag in tags {
         line.done(tag);
     }
-    rank.meet();
+    rank.connect();
     let seen = |index: u64| own.load(8 * index as usize).unwrap();
     assert!((0..COUNT).all(|index| seen(index) == index + 1));
     assert_eq!(seen(COUNT), COUNT);

@@ -20,7 +20,7 @@ pub(crate) fn a_flood_of_messages_arrives_complete_and_in_order(mut rank: Rank) 
         let len = lengths[index as usize % lengths.len()];
         [&index.to_le_bytes()[..], &bytes(index, len)[..]].concat()
     };
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
         let (line, other) = (&mut rank.line, rank.other);
         let mut tags = Vec::new();
@@ -39,14 +39,14 @@ pub(crate) fn a_flood_of_messages_arrives_complete_and_in_order(mut rank: Rank) 
             assert!(message == expected(index), "message {index}: {} bytes, {:?}", message.len(), message.get(..8));
         }
     }
-    rank.meet();
+    rank.connect();
     assert_eq!((rank.line.messages.len(), rank.line.faults.len()), (0, 0));
 }
 
 /// Both ranks send to each other at the same time, and to themselves.
 pub(crate) fn messages_cross(mut rank: Rank) {
     const COUNT: usize = 500;
-    rank.meet();
+    rank.connect();
     for round in 0..COUNT {
         for (peer, first) in [(rank.other, rank.rank), (rank.same, 2)] {
             let message = [&[first as u8][..], &bytes(round as u64, round)].concat();
@@ -60,14 +60,14 @@ pub(crate) fn messages_cross(mut rank: Rank) {
         assert!(message[1..] == bytes(*from as u64, *from), "message {from}");
         *from += 1;
     }
-    rank.meet();
+    rank.connect();
     assert_eq!(rank.line.messages.len(), 0);
 }
 
 pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
     let limit = rank.line.endpoint.limits().message;
     let long = bytes(1, limit);
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
         let refused = rank.line.endpoint.send(rank.other, &[&long, &[0]], 0);
         assert!(
@@ -79,7 +79,7 @@ pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
     } else {
         assert!(rank.line.message() == long);
     }
-    rank.meet();
+    rank.connect();
     assert_eq!(rank.line.messages.len(), 0);
 }
 
@@ -87,31 +87,31 @@ pub(crate) fn messages_that_are_too_long_are_refused(mut rank: Rank) {
 pub(crate) fn a_sleeping_rank_is_woken(mut rank: Rank) {
     let (_own, theirs) = rank.regions(64);
     let other = rank.other;
-    rank.meet();
+    rank.connect();
     // Both directions are connected.
     rank.line.post(|endpoint, tag| endpoint.send(other, &[b"here"], tag));
     assert_eq!(rank.line.message(), b"here");
-    rank.meet();
+    rank.connect();
     if rank.line.endpoint.descriptor().is_none() {
         println!("  SKIPPED: the provider has no descriptor");
         assert!(!rank.line.endpoint.may_sleep().unwrap());
-        return rank.meet();
+        return rank.connect();
     }
     if rank.rank == 0 {
         thread::sleep(PAUSE);
         rank.line.post(|endpoint, tag| endpoint.send(other, &[b"wake"], tag));
-        rank.meet();
+        rank.connect();
         thread::sleep(PAUSE);
         let put = rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&[1; 8]), theirs, 0, Some(5), tag));
         rank.line.done(put);
     } else {
         let slept = sleep_until(&mut rank, |rank| rank.line.messages.pop_front().is_some());
         println!("  a message: woken {slept} times");
-        rank.meet();
+        rank.connect();
         let slept = sleep_until(&mut rank, |rank| rank.line.data.pop_front() == Some(5));
         println!("  a put: woken {slept} times");
     }
-    rank.meet();
+    rank.connect();
 }
 
 /// Sleeps until `look` returns `true`; returns the number of wakeups.

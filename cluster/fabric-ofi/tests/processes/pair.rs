@@ -120,7 +120,7 @@ impl Rank {
     }
 
     /// Waits until the other rank has reached the same point.
-    pub(crate) fn meet(&mut self) {
+    pub(crate) fn connect(&mut self) {
         self.swap(&[]);
     }
 }

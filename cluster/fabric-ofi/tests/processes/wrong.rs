@@ -42,13 +42,13 @@ fn try_all(rank: &mut Rank, key: RemoteKey) {
 pub(crate) fn a_wrong_key_changes_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(64);
     own.store(0, 42).unwrap();
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
         let mut forged = theirs.to_bytes();
         forged[3] ^= 0x40;
         try_all(&mut rank, RemoteKey::from_bytes(&forged).unwrap());
     }
-    rank.meet();
+    rank.connect();
     assert_eq!(own.load(0).unwrap(), 42);
     assert!(rank.line.data.is_empty());
     rank.line.faults.iter().for_each(|fault| println!("  rank {} receives a fault: {fault}", rank.rank));
@@ -60,15 +60,15 @@ pub(crate) fn a_key_of_a_dropped_region_changes_nothing(mut rank: Rank) {
     let other = rank.other;
     let change = rank.line.post(|endpoint, tag| endpoint.change(other, theirs, 0, 8, Amo::Add(1), tag));
     assert_eq!(rank.line.done(change), Ended::Word(0));
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
-        rank.meet();
+        rank.connect();
         try_all(&mut rank, theirs);
     } else {
         drop(own);
-        rank.meet();
+        rank.connect();
     }
-    rank.meet();
+    rank.connect();
     assert!(rank.line.data.is_empty());
     assert_eq!(kept.load(0).unwrap(), 0);
 }
@@ -76,7 +76,7 @@ pub(crate) fn a_key_of_a_dropped_region_changes_nothing(mut rank: Rank) {
 /// Rank 0 claims that rank 1's region is larger than it is.
 pub(crate) fn forged_bounds_change_nothing(mut rank: Rank) {
     let (own, theirs) = rank.regions(4096);
-    rank.meet();
+    rank.connect();
     if rank.rank == 0 {
         let mut forged = theirs.to_bytes();
         forged[16..].copy_from_slice(&u64::MAX.to_le_bytes());
@@ -99,7 +99,7 @@ pub(crate) fn forged_bounds_change_nothing(mut rank: Rank) {
             assert!(!matches!(outcome, Some(Ok(_))));
         }
     }
-    rank.meet();
+    rank.connect();
     let mut seen = [1; 4096];
     own.read(0, &mut seen).unwrap();
     assert_eq!(seen, [0; 4096]);
@@ -111,7 +111,7 @@ pub(crate) fn operations_to_a_dead_peer_fail_or_never_complete(mut rank: Rank) {
     let (other, same) = (rank.other, rank.same);
     let change = rank.line.post(|endpoint, tag| endpoint.change(other, theirs, 0, 8, Amo::Add(1), tag));
     rank.line.done(change);
-    rank.meet();
+    rank.connect();
     if rank.rank == 1 {
         // Nothing is closed.
         process::exit(0);

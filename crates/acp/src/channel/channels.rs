@@ -2,9 +2,9 @@
 
 use super::{
     ChannelOptions,
-    end::{End, Ended},
+    endpoint::{Ended, Endpoint},
     incoming::Incoming,
-    link::{BLOCK_BYTES, Near, Watch},
+    link::{BLOCK_BYTES, LocalSide, Watch},
     outgoing::Outgoing,
     results::Results,
     segments::{Buffer, Destination, Source},
@@ -21,7 +21,7 @@ pub(crate) struct Channels {
     pub(super) options: ChannelOptions,
     /// This rank's table of connection requests.
     pub(super) table: RemoteAddr,
-    pub(super) bell: LocalWord<u64>,
+    pub(super) doorbell: LocalWord<u64>,
     pub(super) rung: u64,
     pub(super) taking: Option<Boxed<'static, Result<Vec<Ask>>>>,
     pub(super) watch: Watch,
@@ -46,7 +46,7 @@ impl Channels {
             me,
             options,
             table,
-            bell: fabric.local_word(table)?,
+            doorbell: fabric.local_word(table)?,
             rung: 0,
             taking: None,
             watch: Watch::default(),
@@ -92,7 +92,7 @@ impl Channels {
         number
     }
 
-    fn insert(&mut self, end: End) -> u64 {
+    fn insert(&mut self, end: Endpoint) -> u64 {
         self.created += 1;
         self.ends.insert(self.created, Ended::new(end));
         self.created
@@ -101,24 +101,24 @@ impl Channels {
     /// Creates the sending end of a channel to rank `peer`, which is `place` of the fabric.
     pub(super) fn create_sender(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
         self.checked(peer)?;
-        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
-        let asking = self.asking(&near, Kind::Channel, 0, 0);
-        Ok(self.insert(End::Outgoing(Box::new(Outgoing::new(near, asking, &self.options)))))
+        let local = LocalSide::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let asking = self.asking(&local, Kind::Channel, 0, 0);
+        Ok(self.insert(Endpoint::Outgoing(Box::new(Outgoing::new(local, asking, &self.options)))))
     }
 
     /// Returns the future that requests a connection once it is polled.
-    fn asking(&mut self, near: &Near, kind: Kind, slots: u64, slot_bytes: u64) -> Boxed<'static, Result<()>> {
+    fn asking(&mut self, local: &LocalSide, kind: Kind, slots: u64, slot_bytes: u64) -> Boxed<'static, Result<()>> {
         let (fabric, entries) = (self.fabric.clone(), self.options.table_entries as u64);
-        let asker = (self.me, kind, self.number(near.peer, kind, true));
-        let ask = Ask { asker, block: near.region.key(), slots, slot_bytes };
-        Box::pin(table::ask(fabric, RemoteAddr { rank: near.place, ..self.table }, entries, ask))
+        let asker = (self.me, kind, self.number(local.peer, kind, true));
+        let ask = Ask { asker, block: local.region.key(), slots, slot_bytes };
+        Box::pin(table::ask(fabric, RemoteAddr { rank: local.place, ..self.table }, entries, ask))
     }
 
     /// Creates the receiving end of a channel from rank `peer`.
     pub(super) fn create_receiver(&mut self, [peer, place]: [Rank; 2]) -> Result<u64> {
         self.checked(peer)?;
         let end = Incoming::new(&self.fabric, [peer, place], &self.options)?;
-        let number = self.insert(End::Incoming(Box::new(end)));
+        let number = self.insert(Endpoint::Incoming(Box::new(end)));
         self.expect(peer, Kind::Channel, number)
     }
 
@@ -143,17 +143,17 @@ impl Channels {
     /// Creates the source of a segmented buffer.
     pub(super) fn create_source(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
         self.checked(peer)?;
-        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let local = LocalSide::new(&self.fabric, peer, place, BLOCK_BYTES)?;
         let data = self.fabric.local_span(buffer.at, buffer.bytes())?;
-        let asking = self.asking(&near, Kind::Segments, buffer.segments, buffer.segment_bytes as u64);
-        Ok(self.insert(End::Source(Box::new(Source::new(near, asking, buffer, data)))))
+        let asking = self.asking(&local, Kind::Segments, buffer.segments, buffer.segment_bytes as u64);
+        Ok(self.insert(Endpoint::Source(Box::new(Source::new(local, asking, buffer, data)))))
     }
 
     /// Creates the destination of a segmented buffer.
     pub(super) fn create_destination(&mut self, [peer, place]: [Rank; 2], buffer: Buffer) -> Result<u64> {
         self.checked(peer)?;
-        let near = Near::new(&self.fabric, peer, place, BLOCK_BYTES)?;
-        let number = self.insert(End::Destination(Box::new(Destination::new(near, buffer))));
+        let local = LocalSide::new(&self.fabric, peer, place, BLOCK_BYTES)?;
+        let number = self.insert(Endpoint::Destination(Box::new(Destination::new(local, buffer))));
         self.expect(peer, Kind::Segments, number)
     }
 
@@ -170,7 +170,7 @@ impl Channels {
     }
 
     /// Submits a request to an end.
-    pub(super) fn request(&mut self, number: u64, made: impl FnOnce(&mut End, u64) -> Result<()>) -> Result<u64> {
+    pub(super) fn request(&mut self, number: u64, made: impl FnOnce(&mut Endpoint, u64) -> Result<()>) -> Result<u64> {
         let request = self.results.begin();
         let ended = self.unfreed(number)?;
         ended.check()?;

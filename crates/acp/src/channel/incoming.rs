@@ -1,7 +1,7 @@
 //! The receiving end of a channel.
 
 use super::{
-    link::{Answer, BLOCK_BYTES, HEADER_BYTES, Near, Telling, Watch, stride},
+    link::{Answer, BLOCK_BYTES, HEADER_BYTES, LocalSide, Telling, Watch, stride},
     outgoing::{DISCONNECT, EAGER, TYPE_AT},
     progress::Turn,
     results::{Arrival, Done},
@@ -21,7 +21,7 @@ struct Wanted {
 }
 
 pub(super) struct Incoming {
-    pub(super) near: Near,
+    pub(super) local: LocalSide,
     data: LocalSpan<u8>,
     slots: u64,
     slot_bytes: usize,
@@ -47,10 +47,10 @@ impl Incoming {
     pub(super) fn new(fabric: &Fabric, [peer, place]: [Rank; 2], options: &super::ChannelOptions) -> Result<Self> {
         let (slots, slot_bytes) = (options.receive_slots, options.slot_bytes);
         let bytes = slots * stride(slot_bytes);
-        let near = Near::new(fabric, peer, place, BLOCK_BYTES + bytes)?;
-        let data = near.region.span(fabric, BLOCK_BYTES, bytes)?;
+        let local = LocalSide::new(fabric, peer, place, BLOCK_BYTES + bytes)?;
+        let data = local.region.span(fabric, BLOCK_BYTES, bytes)?;
         Ok(Incoming {
-            near,
+            local,
             data,
             slots: slots as u64,
             slot_bytes,
@@ -72,17 +72,17 @@ impl Incoming {
 
     /// Connects with the sender that made the request.
     pub(super) fn connect(&mut self, fabric: &Fabric, ask: &Ask) -> Result<()> {
-        let key = self.near.region.key();
+        let key = self.local.region.key();
         let (data_at, slots, slot_bytes) = (BLOCK_BYTES as u64, self.slots, self.slot_bytes as u64);
         let answer = Answer { tail: key, data: key, data_at, slots, slot_bytes };
-        let block = RemoteAddr { rank: self.near.place, region: ask.block, offset: 0 };
+        let block = RemoteAddr { rank: self.local.place, region: ask.block, offset: 0 };
         self.telling = Some(Telling::new(fabric, answer, block)?);
         Ok(())
     }
 
     pub(super) fn receive(&mut self, request: u64, buffer: Vec<u8>) -> Result<()> {
         if self.disconnected {
-            return Err(AcpError::Disconnected { peer: self.near.peer });
+            return Err(AcpError::Disconnected { peer: self.local.peer });
         }
         self.wanted.push_back(Wanted { request, buffer, filled: 0 });
         Ok(())
@@ -113,22 +113,22 @@ impl Incoming {
                 if !waits(self) {
                     return Ok(false);
                 }
-                let (bell, rung) = (turn.bell, turn.rung);
-                match self.asked.poll(turn, bell, self.near.place, rung) {
+                let (doorbell, rung) = (turn.doorbell, turn.rung);
+                match self.asked.poll(turn, doorbell, self.local.place, rung) {
                     Poll::Pending => return Ok(false),
                     // The table is checked next, and then this end again.
                     Poll::Ready(rung) => return rung.map(|()| false),
                 }
             }
-            let tail = self.near.load(turn.fabric)?;
+            let tail = self.local.load(turn.fabric)?;
             if tail.wrapping_sub(self.taken) > self.slots {
-                return Err(self.near.corrupt(&"the tail of a channel"));
+                return Err(self.local.corrupt(&"the tail of a channel"));
             }
             while self.taken < tail && !self.disconnected && self.take_slot(turn)? {}
             let head = self.taken + 1;
-            let told = self.tell(turn, head)?;
+            let told = self.report_head(turn, head)?;
             if self.disconnected {
-                let peer = self.near.peer;
+                let peer = self.local.peer;
                 for Wanted { request, .. } in self.wanted.drain(..) {
                     turn.results.finish(request, Err(AcpError::Disconnected { peer }));
                     turn.changed = true;
@@ -142,7 +142,7 @@ impl Incoming {
             if !waits(self) {
                 return Ok(false);
             }
-            match self.near.poll_change(turn) {
+            match self.local.poll_change(turn) {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(changed) => changed?,
             }
@@ -151,7 +151,7 @@ impl Incoming {
 
     /// Reports the head of this end to the sender; returns whether the report has arrived, or the
     /// sender is gone.
-    fn tell(&mut self, turn: &mut Turn<'_, '_>, head: u64) -> Result<bool> {
+    fn report_head(&mut self, turn: &mut Turn<'_, '_>, head: u64) -> Result<bool> {
         let Some(telling) = self.telling.as_mut().filter(|_| !self.alone) else { return Ok(true) };
         match telling.poll(turn, head) {
             // Slots that were put earlier are still taken; the watch on the tail reports why the
@@ -179,7 +179,7 @@ impl Incoming {
             (EAGER, None) if self.wanted.is_empty() && !self.freed => return Ok(false),
             (EAGER, None) => {}
             (EAGER, Some((_, expected))) if expected == remaining => {}
-            _ => return Err(self.near.corrupt(&"the header of a slot")),
+            _ => return Err(self.local.corrupt(&"the header of a slot")),
         }
         let (before, _) = self.under_way.unwrap_or_default();
         let len = remaining.min(self.slot_bytes as u64);

@@ -60,7 +60,7 @@ impl Watch {
 }
 
 /// This rank's side.
-pub(super) struct Near {
+pub(super) struct LocalSide {
     pub(super) peer: Rank,
     /// The fabric's rank of `peer`.
     pub(super) place: Rank,
@@ -71,11 +71,11 @@ pub(super) struct Near {
     watch: Watch,
 }
 
-impl Near {
+impl LocalSide {
     pub(super) fn new(fabric: &Fabric, peer: Rank, place: Rank, bytes: usize) -> Result<Self> {
         let region = fabric.alloc(bytes)?;
         let word = region.word(fabric, 0)?;
-        Ok(Near { peer, place, region, word, seen: 0, watch: Watch::default() })
+        Ok(LocalSide { peer, place, region, word, seen: 0, watch: Watch::default() })
     }
 
     /// Returns the last value that the peer has written.
@@ -84,7 +84,7 @@ impl Near {
         Ok(self.seen)
     }
 
-    /// Waits until the peer has changed the word since the last [load](Near::load).
+    /// Waits until the peer has changed the word since the last [load](LocalSide::load).
     pub(super) fn poll_change(&mut self, turn: &mut Turn<'_, '_>) -> Poll<Result<()>> {
         self.watch.poll(turn, &self.word, self.place, self.seen)
     }
@@ -96,14 +96,14 @@ impl Near {
 
 /// The receiving side, as the sending side knows it.
 #[derive(Clone)]
-pub(super) struct Far {
+pub(super) struct RemoteSide {
     pub(super) tail: RemoteWord<u64>,
     pub(super) data: RemoteSpan<u8>,
     pub(super) slots: u64,
     pub(super) slot_bytes: usize,
 }
 
-impl Far {
+impl RemoteSide {
     /// Advances the tail, ordered after all earlier puts.
     pub(super) async fn add(&self, fabric: &Fabric, more: u64) -> Result<()> {
         if !are_puts_first(fabric) {
@@ -153,17 +153,17 @@ impl Answer {
 
     /// Resolves the memory named in the answer. `stride` returns the distance between slots in
     /// bytes.
-    pub(super) fn resolve(self, fabric: &Fabric, near: &Near, stride: fn(usize) -> usize) -> Result<Far> {
+    pub(super) fn resolve(self, fabric: &Fabric, local: &LocalSide, stride: fn(usize) -> usize) -> Result<RemoteSide> {
         let Answer { tail, data, data_at, slots, slot_bytes } = self;
-        let at = |region, offset| RemoteAddr { rank: near.place, region, offset };
+        let at = |region, offset| RemoteAddr { rank: local.place, region, offset };
         let slot_bytes = usize::try_from(slot_bytes).ok().filter(|bytes| *bytes <= usize::MAX / 2);
         let bytes = slot_bytes.and_then(|bytes| stride(bytes).checked_mul(usize::try_from(slots).ok()?));
         match (slot_bytes, bytes) {
             (Some(slot_bytes), Some(bytes)) if bytes > 0 => {
                 let (tail, data) = (fabric.remote_word(at(tail, 0))?, fabric.remote_span(at(data, data_at), bytes)?);
-                Ok(Far { tail, data, slots, slot_bytes })
+                Ok(RemoteSide { tail, data, slots, slot_bytes })
             }
-            _ => Err(near.corrupt(&"the answer to a request to connect")),
+            _ => Err(local.corrupt(&"the answer to a request to connect")),
         }
     }
 }
@@ -200,7 +200,7 @@ impl Telling {
             given?;
         }
         let more = Amo::Add(value.wrapping_sub(self.told));
-        if value != self.told && turn.fabric.atomic_now(&self.word, more).is_none() {
+        if value != self.told && turn.fabric.direct().atomic(&self.word, more).is_none() {
             let (fabric, word) = (turn.fabric.clone(), self.word.clone());
             self.flights.push(Box::pin(async move { Ok(fabric.atomic(&word, more).await.map(drop)?) }));
         }

@@ -14,7 +14,8 @@
 //!    through the head, like any other slot, and no longer accesses the sender's memory.
 //!
 //! Each side waits only for words of its own memory: the sender for the head, the receiver for the
-//! tail, and for the table's bell until it is connected. Each wait names the peer it depends on.
+//! tail, and for the table's doorbell until it is connected. Each wait names the peer it depends
+//! on.
 //!
 //! A rank has memory for the ends that it has created, and none for ranks without a channel to it.
 //! A [segmented buffer](segments) is connected in the same way; its slots belong to the program.
@@ -24,8 +25,8 @@
 //! of the table's tail, so a rank that dies while it holds an entry blocks all others.
 
 mod channels;
-mod end;
-mod ends;
+mod endpoint;
+mod endpoints;
 mod incoming;
 mod link;
 mod options;
@@ -37,7 +38,7 @@ mod segments;
 mod table;
 
 pub(crate) use channels::Channels;
-pub use ends::{Receiver, Sender};
+pub use endpoints::{Receiver, Sender};
 pub use options::ChannelOptions;
 pub use request::{Outcome, Request};
 pub use results::Arrival;

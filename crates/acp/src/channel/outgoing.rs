@@ -2,7 +2,7 @@
 
 use super::{
     ChannelOptions,
-    link::{Answer, Far, HEADER_BYTES, Near, stride},
+    link::{Answer, HEADER_BYTES, LocalSide, RemoteSide, stride},
     progress::Turn,
     results::Done,
 };
@@ -51,11 +51,11 @@ struct Transfer {
 enum Link {
     Asking(Boxed<'static, Result<()>>),
     Asked,
-    Linked(Far),
+    Linked(RemoteSide),
 }
 
 pub(super) struct Outgoing {
-    pub(super) near: Near,
+    pub(super) local: LocalSide,
     link: Link,
     queue: VecDeque<Message>,
     transfer: Option<Transfer>,
@@ -71,10 +71,10 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// Creates the end from its connection request.
-    pub(super) fn new(near: Near, asking: Boxed<'static, Result<()>>, options: &ChannelOptions) -> Self {
+    pub(super) fn new(local: LocalSide, asking: Boxed<'static, Result<()>>, options: &ChannelOptions) -> Self {
         let queue = VecDeque::with_capacity(options.requests);
         let (link, at_once) = (Link::Asking(asking), options.send_slots);
-        Outgoing { near, link, queue, transfer: None, put: 0, at_once, closing: None, freed: false }
+        Outgoing { local, link, queue, transfer: None, put: 0, at_once, closing: None, freed: false }
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -107,10 +107,10 @@ impl Outgoing {
             self.link = Link::Asked;
         }
         loop {
-            let head = self.near.load(turn.fabric)?;
+            let head = self.local.load(turn.fabric)?;
             if head != 0 && matches!(self.link, Link::Asked) {
-                let answer = Answer::read(turn.fabric, &self.near.region)?;
-                self.link = Link::Linked(answer.resolve(turn.fabric, &self.near, stride)?);
+                let answer = Answer::read(turn.fabric, &self.local.region)?;
+                self.link = Link::Linked(answer.resolve(turn.fabric, &self.local, stride)?);
                 turn.changed = true;
             }
             if let Some(transfer) = &mut self.transfer {
@@ -120,9 +120,9 @@ impl Outgoing {
                 continue;
             }
             let free = match &self.link {
-                Link::Linked(far) => {
-                    let full = self.put.checked_sub(head.wrapping_sub(1)).filter(|full| *full <= far.slots);
-                    far.slots - full.ok_or_else(|| self.near.corrupt(&"the head of a channel"))?
+                Link::Linked(remote) => {
+                    let full = self.put.checked_sub(head.wrapping_sub(1)).filter(|full| *full <= remote.slots);
+                    remote.slots - full.ok_or_else(|| self.local.corrupt(&"the head of a channel"))?
                 }
                 _ => 0,
             };
@@ -139,7 +139,7 @@ impl Outgoing {
                 None if self.queue.is_empty() && self.is_connected() => return Ok(false),
                 _ => {}
             }
-            match self.near.poll_change(turn) {
+            match self.local.poll_change(turn) {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(changed) => changed?,
             }
@@ -147,16 +147,16 @@ impl Outgoing {
     }
 
     fn begin_transfer(&mut self, turn: &Turn<'_, '_>, free: u64) {
-        let Link::Linked(far) = &self.link else { return };
+        let Link::Linked(remote) = &self.link else { return };
         let (mut chunks, mut ending) = (Vec::new(), Vec::new());
         while (chunks.len() as u64) < free
             && let Some(message) = self.queue.front_mut()
         {
             let remaining = message.bytes.len() - message.staged;
-            let len = remaining.min(far.slot_bytes);
-            let slot = (self.put + chunks.len() as u64) % far.slots;
+            let len = remaining.min(remote.slot_bytes);
+            let slot = (self.put + chunks.len() as u64) % remote.slots;
             let header = message.kind << TYPE_AT | remaining as u64;
-            let (bytes, at) = (message.bytes.clone(), slot as usize * stride(far.slot_bytes));
+            let (bytes, at) = (message.bytes.clone(), slot as usize * stride(remote.slot_bytes));
             chunks.push(Chunk { bytes, start: message.staged, len, header, at });
             message.staged += len;
             if len == remaining {
@@ -164,7 +164,7 @@ impl Outgoing {
             }
         }
         let slots = chunks.len() as u64;
-        let flight = put_all(turn.fabric.clone(), far.clone(), chunks, self.at_once);
+        let flight = put_all(turn.fabric.clone(), remote.clone(), chunks, self.at_once);
         self.transfer = Some(Transfer { flight: Box::pin(flight), slots, ending });
     }
 
@@ -184,27 +184,27 @@ impl Outgoing {
 }
 
 /// Puts slots, and adds their number to the tail.
-async fn put_all(fabric: Fabric, far: Far, chunks: Vec<Chunk>, at_once: usize) -> Result<()> {
+async fn put_all(fabric: Fabric, remote: RemoteSide, chunks: Vec<Chunk>, at_once: usize) -> Result<()> {
     for group in chunks.chunks(at_once) {
-        for put in join::join_all(group.iter().map(|chunk| chunk.put(&fabric, &far))).await {
+        for put in join::join_all(group.iter().map(|chunk| chunk.put(&fabric, &remote))).await {
             put?;
         }
     }
-    far.add(&fabric, chunks.len() as u64).await
+    remote.add(&fabric, chunks.len() as u64).await
 }
 
 impl Chunk {
-    async fn put(&self, fabric: &Fabric, far: &Far) -> Result<(), FabricError> {
+    async fn put(&self, fabric: &Fabric, remote: &RemoteSide) -> Result<(), FabricError> {
         let bytes = &self.bytes[self.start..self.start + self.len];
         if HEADER_BYTES + self.len <= SHORT {
             let mut both = [0; SHORT];
             both[..HEADER_BYTES].copy_from_slice(&self.header.to_ne_bytes());
             both[HEADER_BYTES..HEADER_BYTES + self.len].copy_from_slice(bytes);
-            let to = far.data.part_as::<u8>(self.at, HEADER_BYTES + self.len)?;
+            let to = remote.data.part_as::<u8>(self.at, HEADER_BYTES + self.len)?;
             return fabric.put_slice(&to, &both[..HEADER_BYTES + self.len]).await;
         }
-        let header = far.data.word_at::<u64>(self.at)?;
-        let to = far.data.part_as::<u8>(self.at + HEADER_BYTES, self.len)?;
+        let header = remote.data.word_at::<u64>(self.at)?;
+        let to = remote.data.part_as::<u8>(self.at + HEADER_BYTES, self.len)?;
         let (header, bytes) = join::join(fabric.put_word(&header, self.header), fabric.put_slice(&to, bytes)).await;
         header.and(bytes)
     }

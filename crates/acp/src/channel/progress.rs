@@ -16,7 +16,7 @@ pub(super) struct Turn<'a, 'b> {
     pub(super) results: &'a mut Results,
     /// The word that other ranks add to when they request a connection, and its value when this
     /// rank last took requests out of its table.
-    pub(super) bell: &'a LocalWord<u64>,
+    pub(super) doorbell: &'a LocalWord<u64>,
     pub(super) rung: u64,
     /// Whether anything has changed that a task may be waiting for.
     pub(super) changed: bool,
@@ -33,7 +33,7 @@ impl Channels {
 
     /// Makes progress on behalf of a task that awaits something else; with `None`, the task has
     /// stopped waiting, and the other tasks take over.
-    pub(crate) fn go_on(&mut self, cx: Option<&mut Context<'_>>) -> Result<()> {
+    pub(crate) fn advance(&mut self, cx: Option<&mut Context<'_>>) -> Result<()> {
         match cx {
             _ if self.ends.is_empty() => {}
             Some(cx) => {
@@ -51,9 +51,9 @@ impl Channels {
         let mut changed = false;
         loop {
             self.take_asks(cx)?;
-            let Channels { fabric, results, bell, rung, ends, watch, taking, .. } = self;
-            let (fabric, bell, rung) = (&*fabric, &*bell, *rung);
-            let mut turn = Turn { fabric, cx, results, bell, rung, changed: false };
+            let Channels { fabric, results, doorbell, rung, ends, watch, taking, .. } = self;
+            let (fabric, doorbell, rung) = (&*fabric, &*doorbell, *rung);
+            let mut turn = Turn { fabric, cx, results, doorbell, rung, changed: false };
             let mut awaited = false;
             ends.retain(|_, ended| {
                 let over = ended.advance(&mut turn);
@@ -63,12 +63,12 @@ impl Channels {
             if awaited
                 && taking.is_none()
                 // The waits of the ends name their peers; this wait is for requests of any rank.
-                && let Poll::Ready(rings) = watch.poll(&mut turn, bell, fabric.rank(), rung)
+                && let Poll::Ready(rings) = watch.poll(&mut turn, doorbell, fabric.rank(), rung)
             {
                 rings?;
             }
             changed |= turn.changed;
-            if taking.is_some() || fabric.load(bell)? == rung {
+            if taking.is_some() || fabric.load(doorbell)? == rung {
                 break;
             }
         }
@@ -94,7 +94,7 @@ impl Channels {
                     }
                 }
             }
-            let rung = self.fabric.load(&self.bell)?;
+            let rung = self.fabric.load(&self.doorbell)?;
             if rung == self.rung {
                 return Ok(());
             }

@@ -90,11 +90,11 @@ impl<T: Outcome> Request<T> {
     ///
     /// # Errors
     /// [`AcpError::OtherThread`]; errors of accesses to local memory.
-    pub fn is_over(&self) -> Result<bool> {
+    pub fn is_complete(&self) -> Result<bool> {
         let Ok(made) = self.made else { return Ok(true) };
         self.acp.channels(|channels| {
             channels.step()?;
-            Ok(self.taken || channels.results.is_over(made))
+            Ok(self.taken || channels.results.is_complete(made))
         })?
     }
 

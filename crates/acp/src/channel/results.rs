@@ -48,7 +48,7 @@ impl Results {
         self.over.remove(&request)
     }
 
-    pub(super) fn is_over(&self, request: u64) -> bool {
+    pub(super) fn is_complete(&self, request: u64) -> bool {
         self.over.contains_key(&request)
     }
 

@@ -1,16 +1,17 @@
 //! The table of connection requests to a rank.
 //!
-//! It starts with the *bell*, a word that each requesting rank adds to, and has entries of 64
+//! It starts with the *doorbell*, a word that each requesting rank adds to, and has entries of 64
 //! bytes: the flag, and the request. The flag is 0 when the entry is free; the requesting rank plus
 //! one while that rank fills the entry; and the same with [`READY`] when it is filled.
 //!
 //! # Protocol
 //! 1. The requesting rank claims an entry by compare and swap of its flag. If none is free, it
-//!    rings the bell, sleeps, and tries again.
+//!    rings the doorbell, sleeps, and tries again.
 //! 2. It puts its request into the entry, and flushes.
-//! 3. It marks the flag as ready, and rings the bell. A rank that reads the flag as ready sees the
+//! 3. It marks the flag as ready, and rings the doorbell. A rank that reads the flag as ready sees
+//!    the
 //!    entire entry.
-//! 4. The table's owner, which waits for the bell, copies the entry, and frees it.
+//! 4. The table's owner, which waits for the doorbell, copies the entry, and frees it.
 //!
 //! An entry whose claimant is lost before step 3 is taken over by the next rank that finds it:
 //! operations of a rank that was reported lost no longer take effect.
@@ -73,13 +74,13 @@ fn entry(table: RemoteAddr, number: u64, offset: u64) -> RemoteAddr {
 /// Puts a request into the table at `table`.
 pub(super) async fn ask(fabric: Fabric, table: RemoteAddr, entries: u64, ask: Ask) -> Result<()> {
     let mine = u64::from(fabric.rank().number()) + 1;
-    let bell = fabric.remote_word::<u64>(table)?;
+    let doorbell = fabric.remote_word::<u64>(table)?;
     let mut pace = Pace::new(&fabric);
     let claimed = loop {
         if let Some(claimed) = claim(&fabric, table, entries, mine).await? {
             break claimed;
         }
-        fabric.fetch_add(&bell, 1).await?;
+        fabric.fetch_add(&doorbell, 1).await?;
         pace.pause(&fabric).await;
     };
     let place = fabric.remote_span::<u64>(entry(table, claimed, 8), WORDS)?;
@@ -87,7 +88,7 @@ pub(super) async fn ask(fabric: Fabric, table: RemoteAddr, entries: u64, ask: As
     fabric.flush(table.rank).await?;
     let flag = fabric.remote_word::<u64>(entry(table, claimed, 0))?;
     fabric.fetch_or(&flag, READY).await?;
-    fabric.fetch_add(&bell, 1).await?;
+    fabric.fetch_add(&doorbell, 1).await?;
     Ok(())
 }
 
@@ -110,9 +111,9 @@ async fn claim(fabric: &Fabric, table: RemoteAddr, entries: u64, mine: u64) -> R
 async fn is_abandoned(fabric: &Fabric, table: RemoteAddr, flag: u64) -> bool {
     let Ok(claimant) = u32::try_from(flag.wrapping_sub(1)) else { return false };
     // Any access to the rank's memory shows whether it is gone.
-    let bell = RemoteAddr { rank: Rank::new(claimant), ..table };
-    let seen = match fabric.remote_word::<u64>(bell) {
-        Ok(bell) => fabric.get_word(&bell).await,
+    let doorbell = RemoteAddr { rank: Rank::new(claimant), ..table };
+    let seen = match fabric.remote_word::<u64>(doorbell) {
+        Ok(doorbell) => fabric.get_word(&doorbell).await,
         Err(error) => Err(error),
     };
     matches!(seen, Err(FabricError::PeerLost { .. } | FabricError::StaleRegion { .. }))

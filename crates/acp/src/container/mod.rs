@@ -1,21 +1,21 @@
 //! Containers in global memory: plain words in the ranks' heaps, which any rank may operate on.
 
+mod copy;
 mod crc;
 mod finish;
-mod fronts;
 mod heap;
 mod iter;
 mod list;
 mod lock;
 mod map;
-mod moving;
+mod mapped;
 mod multimap;
 mod multiset;
-mod near;
 mod sequence;
 mod set;
 mod stored;
 mod table;
+mod table_api;
 mod work_space;
 
 pub(crate) use finish::Unawaited;

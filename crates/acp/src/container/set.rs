@@ -2,9 +2,9 @@
 
 use super::{
     Entry, Iter, Position, Stored, TableRef,
-    fronts::table_front,
     iter::decoded,
     table::{Amount, Element, Kind, Part, Table},
+    table_api::table_front,
 };
 use crate::{Acp, GlobalAddress, Result};
 use core::{fmt, future::Future, marker::PhantomData};

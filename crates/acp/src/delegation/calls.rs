@@ -57,7 +57,7 @@ impl Acp {
         }
         let request = Request::Atomic { word: address, width: W::BYTES as u8, amo: amo.to_bits() };
         let asked = loop {
-            match self.asked(request)? {
+            match self.requested(request)? {
                 Some(asked) => break asked,
                 None => self.one_fewer().await?,
             }
@@ -66,7 +66,7 @@ impl Acp {
     }
 
     /// Prepares a request; `None` if the maximum number of requests is in flight.
-    fn asked(&self, request: Request) -> Result<Option<Boxed<'static, Result<u64>>>> {
+    fn requested(&self, request: Request) -> Result<Option<Boxed<'static, Result<u64>>>> {
         self.try_with(|state| match state.replies.take() {
             Some(reply) => ask(&state.memory, state.me, request, reply).map(Some),
             None => Ok(None),
@@ -83,7 +83,7 @@ impl Acp {
         let kind = Kind::Delegated { pair, server: request.server().number() };
         loop {
             self.room().await?;
-            if let Some(asked) = self.asked(request)? {
+            if let Some(asked) = self.requested(request)? {
                 return self.with(|state| state.engine.issue(self.fabric(), kind, flight(asked), order));
             }
             self.one_fewer().await?;

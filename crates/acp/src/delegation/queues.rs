@@ -49,7 +49,7 @@ impl Name {
 fn open(fabric: &Fabric, depth: u64) -> Result<ControlQueue> {
     let depth = u32::try_from(depth).unwrap_or(u32::MAX >> 1).next_power_of_two();
     let spec = QueueSpec { mrq_depth: depth, ..QueueSpec::new(QueueMode::Normal).depth(2 * REPLIES as u32) };
-    Ok(fabric.open_queue(spec)?)
+    Ok(fabric.queues().open(spec)?)
 }
 
 /// The queue at which a server takes requests.

@@ -133,7 +133,7 @@ impl Resolver {
 
     /// Returns the region of an address, if it is resolved, and the offset in it.
     #[inline(always)]
-    pub(crate) fn near(&self, address: GlobalAddress) -> Option<(&RemoteSpan<u8>, usize)> {
+    pub(crate) fn mapped(&self, address: GlobalAddress) -> Option<(&RemoteSpan<u8>, usize)> {
         Some((self.cache.span(address.id())?, address.offset() as usize))
     }
 

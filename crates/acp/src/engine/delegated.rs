@@ -18,9 +18,9 @@ impl Engine {
                     Poll::Ready(done) => done,
                 },
                 Some(Stage::Waiting(_)) => return true,
-                Some(Stage::Over) | None => return false,
+                Some(Stage::Complete) | None => return false,
             };
-            self.pending[at] = Stage::Over;
+            self.pending[at] = Stage::Complete;
             if let Err(error) = done {
                 self.fail(id, error);
             }

@@ -60,7 +60,7 @@ impl Engine {
             if after < id {
                 self.waiting.push(Reverse((after, waiting)));
             } else if let Some(stage) = self.pending.get_mut((waiting - first) as usize) {
-                *stage = Stage::Over;
+                *stage = Stage::Complete;
                 self.failed.add(waiting, AcpError::NotStarted { because: Handle(id) });
             }
         }

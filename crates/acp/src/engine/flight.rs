@@ -49,7 +49,7 @@ pub(crate) fn atomic_by_cpu<W: AtomicWord>(
 
 /// Changes a word of local memory by the CPU; returns its previous value.
 pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>, amo: Amo<W>) -> Result<W> {
-    if let Some(before) = fabric.atomic_now(word, amo) {
+    if let Some(before) = fabric.direct().atomic(word, amo) {
         return Ok(before);
     }
     let own = fabric.local_word::<W>(word.addr())?;

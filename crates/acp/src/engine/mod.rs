@@ -61,7 +61,7 @@ enum Stage {
     Waiting(Flight),
     Flying(Flight),
     /// Completed, behind others that are not.
-    Over,
+    Complete,
 }
 
 impl Engine {
@@ -93,7 +93,7 @@ impl Engine {
     #[inline(always)]
     fn show(&mut self, fabric: &Fabric) {
         if self.unseen {
-            fabric.barrier();
+            fabric.direct().barrier();
             self.unseen = false;
         }
     }
@@ -190,7 +190,7 @@ impl Engine {
 
     /// Starts an operation: posts it, and checks whether it completes immediately.
     fn start(&mut self, id: i64, stage: &mut Stage) {
-        if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Over) {
+        if let Stage::Waiting(mut flight) = core::mem::replace(stage, Stage::Complete) {
             // No waker is needed: a waiting task polls the operation once it is the first pending
             // one.
             match flight.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -214,7 +214,7 @@ impl Engine {
                 Poll::Ready(Err(error)) => self.fail(id, error),
             },
             // The operation that the first one waits for is complete, so it has been started.
-            Some(Stage::Waiting(_) | Stage::Over) | None => {}
+            Some(Stage::Waiting(_) | Stage::Complete) | None => {}
         }
         self.pending.pop_front();
         self.over = id;
@@ -229,7 +229,7 @@ impl Engine {
             self.waiting.pop();
             let at = (waiting - self.over - 1) as usize;
             if let Some(stage) = self.pending.get_mut(at) {
-                let mut taken = core::mem::replace(stage, Stage::Over);
+                let mut taken = core::mem::replace(stage, Stage::Complete);
                 self.start(waiting, &mut taken);
                 self.pending[at] = taken;
             }

@@ -217,13 +217,13 @@ impl Helper {
             let flight = engine::copy(&self.fabric, to_span, from_span);
             return Ok(Prepared { kind: Kind::Copy(pair), flight, state: EntryState::Executing });
         }
-        let asked = self.asked(Request::Copy { to, from, bytes: bytes as u64 }).await?;
+        let asked = self.requested(Request::Copy { to, from, bytes: bytes as u64 }).await?;
         let kind = Kind::Delegated { pair: Some(pair), server: to.rank().number() };
         Ok(Prepared { kind, flight: engine::of_reply(asked), state: EntryState::Delegated })
     }
 
     /// Prepares a request to another rank.
-    async fn asked(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
+    async fn requested(&mut self, request: Request) -> Result<Boxed<'static, Result<u64>>> {
         loop {
             match self.replies.take() {
                 Some(reply) => return delegation::ask(&self.memory, self.me, request, reply),
@@ -240,7 +240,7 @@ impl Helper {
         }
         cost::network(&self.fabric, &self.options).await;
         if delegation::is_atomic_delegated(&self.fabric, &self.options) {
-            let asked = self.asked(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
+            let asked = self.requested(Request::Atomic { word, width: W::BYTES as u8, amo: amo.to_bits() }).await?;
             let flight = engine::storing_reply(&self.fabric, to, asked);
             let kind = Kind::Delegated { pair: None, server: word.rank().number() };
             return Ok(Prepared { kind, flight, state: EntryState::Delegated });

@@ -86,7 +86,7 @@ impl CommandQueue {
     pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, options: &Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let is_split = options.mode == Mode::Split;
-        if is_split && !fabric.queue_limits().shared_address_space {
+        if is_split && !fabric.queues().limits().shared_address_space {
             return Err(AcpError::SeparateAddressSpaces { rank: me });
         }
         let (failures, posted, refused) = Default::default();

@@ -1,6 +1,6 @@
 //! The basic layer: addresses, registration, copies, atomics, order.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{Acp, AcpError, GlobalAddress, Handle, Options, Order};
 use checks::jobs::threads;
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};

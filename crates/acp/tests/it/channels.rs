@@ -1,7 +1,7 @@
 //! Channels: pairing, order, long messages, truncation, freeing, and errors.
 
 use crate::{
-    bed::{everywhere, in_virtual_time},
+    harness::{everywhere, in_virtual_time},
     tasks::run_apart,
 };
 use acp::{Acp, AcpError, Arrival, ChannelOptions, Options, Receiver, Request, Sender};
@@ -346,7 +346,7 @@ fn a_receive_that_is_dropped_takes_no_message() {
             let soon = fabric.now() + Duration::from_micros(50);
             assert_eq!(fabric.before(soon, receiver.recv(&mut byte)).await, None);
             let (first, second) = (receiver.post(vec![0]), receiver.post(vec![0]));
-            assert!(!first.is_over()? && !second.is_over()?);
+            assert!(!first.is_complete()? && !second.is_complete()?);
             drop(first);
             acp.sync().await?;
             assert_eq!(second.await?, (vec![5], whole(1)));

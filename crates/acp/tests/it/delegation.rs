@@ -1,6 +1,6 @@
 //! Copies between the memory of two other ranks.
 
-use crate::bed::{everywhere, starters};
+use crate::harness::{everywhere, starters};
 use acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order, Threads};
 use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{

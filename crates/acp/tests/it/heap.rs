@@ -1,6 +1,6 @@
 //! The heap: allocations do not overlap, all of them are freed, and misuse changes nothing.
 
-use crate::bed::{everywhere, meet, survivors};
+use crate::harness::{everywhere, meet, survivors};
 use acp::{Acp, AcpError, GlobalAddress, Options, Result};
 use core::time::Duration;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};

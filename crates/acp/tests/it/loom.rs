@@ -7,11 +7,11 @@
 //! fabric, has its own model next to its source.
 
 use acp::{Acp, Atomics, ChannelOptions, GlobalAddress, Mode, Options, Order};
-use explore::mutant::{Mutation, mutant};
+use explore::mutant::{Mutant, mutated};
 use loom_fabric::{
     Access, Config,
     Delivery::{self, AtFlush, AtPost},
-    Seat, check, check_fails, run_after,
+    RankHandle, check, check_fails, run_after,
 };
 use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, Region, RegionKey, RemoteAddr};
 use std::{cell::Cell, rc::Rc};
@@ -35,7 +35,7 @@ enum Job {
 
 /// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mistake {
+enum AcpMutant {
     /// An operation is reported as complete before its effect is visible.
     NotFlushed,
     /// The server's reply is lost.
@@ -45,32 +45,32 @@ enum Mistake {
 }
 
 #[derive(Debug)]
-struct Spoiled {
-    mistake: Option<Mistake>,
+struct Mutated {
+    mutant: Option<AcpMutant>,
     begun: Rc<Cell<bool>>,
     rank: Rank,
 }
 
-impl Spoiled {
-    fn is(&self, mistake: Mistake) -> bool {
-        self.mistake == Some(mistake) && self.begun.get()
+impl Mutated {
+    fn is(&self, mutant: AcpMutant) -> bool {
+        self.mutant == Some(mutant) && self.begun.get()
     }
 }
 
-impl Mutation for Spoiled {
+impl Mutant for Mutated {
     fn flushes(&self, target: Option<Rank>) -> bool {
-        !(self.is(Mistake::NotFlushed) && target == Some(SERVER))
+        !(self.is(AcpMutant::NotFlushed) && target == Some(SERVER))
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
         // It frees the slot.
-        let taken = self.is(Mistake::RepliesFirst) && matches!(amo, Amo::CompareSwap { new: 0, .. });
+        let taken = self.is(AcpMutant::RepliesFirst) && matches!(amo, Amo::CompareSwap { new: 0, .. });
         taken.then_some((RemoteAddr { rank: ASKER, offset: DELEGATION + REPLY, ..addr }, DONE))
     }
 
     fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
         let reply = self.rank == SERVER && addr.offset == DELEGATION + REPLY;
-        (!(self.is(Mistake::ReplyLost) && reply)).then_some(bits)
+        (!(self.is(AcpMutant::ReplyLost) && reply)).then_some(bits)
     }
 }
 
@@ -110,15 +110,15 @@ struct Member {
 }
 
 impl Member {
-    async fn begin(loom: Fabric, job: Job, mistake: Option<Mistake>) -> ProgramResult<Self> {
+    async fn begin(loom: Fabric, job: Job, mutant: Option<AcpMutant>) -> ProgramResult<Self> {
         let (begun, rank) = (Rc::new(Cell::new(false)), loom.rank());
-        let fabric = mutant(loom.clone(), Spoiled { mistake, begun: begun.clone(), rank });
+        let fabric = mutated(loom.clone(), Mutated { mutant, begun: begun.clone(), rank });
         let channels = ChannelOptions { table_entries: 1, ..ChannelOptions::default() };
         let options = Options::default().starter_bytes(32).heap_bytes(0).channel_bytes(128).channels(channels);
         let options = options.regions(1).depth(2).delegation_slots(1).mode(Mode::CommandQueue).atomics(job.atomics());
         let acp = Acp::init_with(&fabric, options).await?;
         let over = loom.alloc_symmetric(8).await?;
-        let key = Seat::of(&loom).watched(|| acp.allocate(16, 0))?;
+        let key = RankHandle::of(&loom).watched(|| acp.allocate(16, 0))?;
         let data = acp.address(key, 0)?;
         // Loom observes the words that have been resolved by now.
         let words = [
@@ -207,13 +207,13 @@ impl Member {
 fn model(
     delivery: Delivery,
     job: Job,
-    mistake: Option<Mistake>,
+    mutant: Option<AcpMutant>,
     relaxed: fn(Access) -> bool,
 ) -> impl Fn() + Send + Sync + 'static {
     move || {
         let mut config = Config { cells_per_rank: 1024, relaxed, ..Config::new(2, delivery) };
         config.caps.helpers = true;
-        let set_up = move |loom| async move { Member::begin(loom, job, mistake).await.expect("the set-up is right") };
+        let set_up = move |loom| async move { Member::begin(loom, job, mutant).await.expect("the set-up is right") };
         run_after(config, set_up, |_, member| async move {
             member.run().await.expect("no error is possible");
             member
@@ -261,23 +261,23 @@ fn with_more_preemptions() {
     }
 }
 
-fn found(job: Job, mistake: Mistake, saying: &str) {
+fn found(job: Job, mutant: AcpMutant, saying: &str) {
     for delivery in [AtPost, AtFlush] {
-        check_fails(Some(2), &[saying], model(delivery, job, Some(mistake), |_| false));
+        check_fails(Some(2), &[saying], model(delivery, job, Some(mutant), |_| false));
     }
 }
 
 /// A completed operation is visible: a rank that observes the completion sees the bytes.
 #[test]
 fn completion_must_follow_a_flush() {
-    found(Job::Copy, Mistake::NotFlushed, "Causality violation");
-    found(Job::CopyBack, Mistake::NotFlushed, "Causality violation");
+    found(Job::Copy, AcpMutant::NotFlushed, "Causality violation");
+    found(Job::CopyBack, AcpMutant::NotFlushed, "Causality violation");
 }
 
 #[test]
 fn a_lost_reply_is_found() {
-    found(Job::Delegated, Mistake::ReplyLost, "deadlock");
-    found(Job::Atomic, Mistake::ReplyLost, "deadlock");
+    found(Job::Delegated, AcpMutant::ReplyLost, "deadlock");
+    found(Job::Atomic, AcpMutant::ReplyLost, "deadlock");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_reply_must_follow_the_work() {
     check_fails(
         Some(2),
         &["Causality violation"],
-        model(AtPost, Job::Delegated, Some(Mistake::RepliesFirst), |_| false),
+        model(AtPost, Job::Delegated, Some(AcpMutant::RepliesFirst), |_| false),
     );
 }
 

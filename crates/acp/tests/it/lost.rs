@@ -1,6 +1,6 @@
 //! The loss of a rank: its reported number, and the state that it leaves behind.
 
-use crate::bed::survivors;
+use crate::harness::survivors;
 use acp::{Acp, AcpError, Mode, Options, Order};
 use checks::jobs::virtual_time;
 use rdma_fabric::{
@@ -78,7 +78,7 @@ struct Watched {
 }
 
 impl Provider for Watched {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, copy, nop);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake, put, get, copy, nop);
     forward!(poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
@@ -92,7 +92,7 @@ impl Provider for Watched {
 fn the_slot_of_a_lost_rank_is_taken_over() {
     let program = async |fabric: Fabric| -> ProgramResult<u64> {
         let claims = Arc::new(AtomicBool::new(false));
-        let watched = fabric.under(Watched { below: fabric.clone(), claims: claims.clone() });
+        let watched = fabric.layered(Watched { below: fabric.clone(), claims: claims.clone() });
         let acp = Acp::init_with(&watched, Options::default().delegation_slots(1)).await?;
         let (me, at) = (acp.rank().number(), acp.starter(Rank::new(0))?);
         let mine = at.offset_by(8 * u64::from(me))?;

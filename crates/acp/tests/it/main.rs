@@ -1,10 +1,10 @@
 //! The guarantees of the crate, over threads and in virtual time.
 
 mod basics;
-mod bed;
 mod channels;
 mod delegation;
 mod delivery;
+mod harness;
 mod heap;
 mod helpers;
 mod lists;

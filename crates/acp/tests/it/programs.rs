@@ -6,7 +6,7 @@
 //! regardless of which rank executes the operations: it is that of executing them one after the
 //! other.
 
-use crate::bed::machine;
+use crate::harness::machine;
 use acp::{Acp, Atomics, GlobalAddress, Handle, Mode, Options, Order};
 use checks::jobs::{threads, virtual_time};
 use proptest::{prelude::*, test_runner::Config};

@@ -1,6 +1,6 @@
 //! The command queue and its helper.
 
-use crate::bed::{everywhere, in_virtual_time, starters};
+use crate::harness::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, EntryState, Handle, Mode, Options, Order, Threads};
 use rdma_fabric::{Amo, Fabric, ProgramResult};
 

@@ -1,6 +1,6 @@
 //! The calls of the C interface in terms of integers, as a binding would wrap them.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{Acp, GlobalAddress, Key, Order};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 

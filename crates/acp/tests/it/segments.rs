@@ -1,6 +1,6 @@
 //! Segmented buffers.
 
-use crate::{bed::everywhere, channels::Dice};
+use crate::{channels::Dice, harness::everywhere};
 use acp::{Acp, AcpError, GlobalAddress};
 use core::time::Duration;
 use rdma_fabric::{Fabric, ProgramResult, Rank};

@@ -1,6 +1,6 @@
 //! Vectors and deques, compared with those of std.
 
-use crate::{bed::everywhere, heap::Dice};
+use crate::{harness::everywhere, heap::Dice};
 use acp::{Acp, AcpError, Deque, GlobalAddress, Options, Result, Sequence, Vector};
 use core::{ops::Range, time::Duration};
 use rdma_fabric::{Fabric, Pod, ProgramResult, Rank};

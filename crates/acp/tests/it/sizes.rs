@@ -1,6 +1,6 @@
 //! Sizes and positions at which arithmetic could wrap, on threads and in virtual time.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{
     Acp, AcpError, ChannelOptions, Deque, GlobalAtomic, GlobalPtr, GlobalSlice, Map, Mode, Options, Set, Striping,
     Vector, WorkSpace,

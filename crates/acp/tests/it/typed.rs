@@ -1,6 +1,6 @@
 //! Pointers, slices, atomics and links.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{Acp, AcpError, GlobalAddress, GlobalAtomic, GlobalPtr, GlobalSlice, Link, MAX_REGION_BYTES, Order};
 use rdma_fabric::{Amo, Fabric, FabricError, Pod, ProgramResult, Rank};
 

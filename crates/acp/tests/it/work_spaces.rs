@@ -1,6 +1,6 @@
 //! Work spaces against an array.
 
-use crate::{bed::everywhere, heap::Dice};
+use crate::{harness::everywhere, heap::Dice};
 use acp::{Acp, AcpError, Options, Striping, WorkSpace};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 

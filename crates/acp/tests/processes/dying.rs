@@ -3,7 +3,7 @@
 use checks::killed::die;
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
-    provider::{Ended, Goal, Place, Posted, Provider, Slot},
+    provider::{Ended, Place, Posted, Provider, WaitFor, WaitState},
 };
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use std::{
 /// Returns this rank's fabric, on which it dies with the first successful compare and swap after it
 /// is armed: the one that takes a lock.
 pub(crate) fn dying(fabric: &Fabric, armed: Arc<AtomicBool>) -> Fabric {
-    fabric.under(Mortal { below: fabric.clone(), armed })
+    fabric.layered(Mortal { below: fabric.clone(), armed })
 }
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ struct Mortal {
 }
 
 impl Provider for Mortal {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, wake, nop, poll, test, forget, try_notice);
     forward!(copy, now, detach, optional, read, write, put, get);
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         let posted = self.below.provider().atomic(word, amo);
         match (&posted, amo) {
-            (Posted::Over(before), Amo::CompareSwap { expected, .. })
+            (Posted::Complete(before), Amo::CompareSwap { expected, .. })
                 if *before == expected && self.armed.load(SeqCst) =>
             {
                 die()
@@ -41,11 +41,11 @@ impl Provider for Mortal {
         }
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.below.provider().poll_wait(slot, goal, cx)
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.below.provider().poll_wait(wait_state, wait_for, cx)
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        self.below.provider().end_wait(slot, goal, ended);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        self.below.provider().end_wait(wait_state, wait_for, ended);
     }
 }

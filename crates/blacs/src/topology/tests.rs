@@ -17,11 +17,11 @@ fn topologies() -> Vec<Topology> {
 
 /// Returns each member's neighbours.
 fn broadcast(topology: Topology, parameters: &Parameters, members: usize, root: usize) -> Vec<Neighbours> {
-    (0..members).map(|me| Seat { members, me, root }.broadcast(topology, parameters)).collect()
+    (0..members).map(|me| Position { members, me, root }.broadcast(topology, parameters)).collect()
 }
 
 fn combine(topology: Topology, parameters: &Parameters, members: usize, root: usize) -> Vec<Neighbours> {
-    (0..members).map(|me| Seat { members, me, root }.combine(topology, parameters)).collect()
+    (0..members).map(|me| Position { members, me, root }.combine(topology, parameters)).collect()
 }
 
 /// Checks that the root reaches every member by exactly one message, and that both ends of each
@@ -57,7 +57,7 @@ fn every_member_but_the_root_has_one_message() {
                     depth(&broadcast(topology, &parameters, members, root), root);
                     depth(&combine(topology, &parameters, members, root), root);
                     let back: Vec<_> =
-                        (0..members).map(|me| Seat { members, me, root }.back(topology, &parameters)).collect();
+                        (0..members).map(|me| Position { members, me, root }.back(topology, &parameters)).collect();
                     assert_eq!(back, broadcast(topology, &parameters, members, root));
                 }
             }

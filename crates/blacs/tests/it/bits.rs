@@ -4,7 +4,7 @@
 //! The result depends on the order of operands. All receivers of a result must obtain the same
 //! bits, and the same bits on every run.
 
-use crate::bed::{SCOPES, everywhere, topologies};
+use crate::harness::{SCOPES, everywhere, topologies};
 use blacs::{Blacs, BlacsError, Combine, Element, Grid, MatrixMut, Order, Parameters, Scope, Topology, Winners};
 use rdma_fabric::{Fabric, ProgramResult, bytemuck::cast_slice};
 

@@ -1,6 +1,6 @@
 //! Broadcasts: matrices from one process to all processes of a scope.
 
-use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
+use crate::harness::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
 use blacs::{Blacs, Grid, Order, Scope, Shape, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 

@@ -1,6 +1,6 @@
 //! The layer below: matrices in any memory.
 
-use crate::bed::{everywhere, shapes};
+use crate::harness::{everywhere, shapes};
 use blacs::{Blacs, Combine, Grid, Matrix, MatrixMut, Memory, MemoryMut, Order, Precision, Scope, Shape, Topology};
 use core::ops::Range;
 use rdma_fabric::{Fabric, ProgramResult};
@@ -79,7 +79,7 @@ fn memory_is_asked_for_what_belongs_to_the_shape_only() {
                 let mut found = |i, j, winner| places.push((i, j, winner));
                 let (least, to) = (Combine::AbsMin, Some((0, 1)));
                 grid.combine_bytes(all.0, all.1, least, precision, &shape, &mut a, Some(&mut found), to).await?;
-                let expected = crate::bed::places(&shape).into_iter().map(|(i, j)| (i, j, (0, 1)));
+                let expected = crate::harness::places(&shape).into_iter().map(|(i, j)| (i, j, (0, 1)));
                 let expected: Vec<_> = expected.filter(|_| grid.column() == 1).collect();
                 assert_eq!(places, expected, "{shape:?}");
             }

@@ -1,6 +1,6 @@
 //! Sums, and the greatest and least magnitudes, over all processes of a scope.
 
-use crate::bed::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
+use crate::harness::{Guarded, Number, SCOPES, everywhere, large_shapes, shapes, topologies};
 use blacs::{Blacs, Grid, Order, Scope, Shape, Topology, Winners};
 use rdma_fabric::{Fabric, ProgramResult};
 
@@ -80,7 +80,7 @@ impl Round<'_> {
             let leading = leading.max(shape.rows()).max(1);
             let (mut expected_rows, mut expected_columns) = (vec![-7; cells], vec![-8; cells]);
             if gets {
-                for (i, j) in crate::bed::places(&shape) {
+                for (i, j) in crate::harness::places(&shape) {
                     let (row, column) = winner(i, j);
                     expected_rows[j * leading + i] = row as i32;
                     expected_columns[j * leading + i] = column as i32;

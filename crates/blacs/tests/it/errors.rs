@@ -1,6 +1,6 @@
 //! Calls with invalid arguments, and mismatched calls.
 
-use crate::bed::{everywhere, topologies};
+use crate::harness::{everywhere, topologies};
 use blacs::{
     Blacs, BlacsError, Combine, Diag, GridMap, Matrix, MatrixMut, Memory, MemoryMut, Order, Parameters, Precision,
     Scope, Shape, Topology, Uplo, Winners,

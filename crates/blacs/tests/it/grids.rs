@@ -1,6 +1,6 @@
 //! The positions of processes, and grids that are disjoint, overlap or are nested.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use blacs::{Blacs, BlacsError, Grid, GridMap, Matrix, MatrixMut, Options, Order, Scope, Threads, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 

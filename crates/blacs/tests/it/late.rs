@@ -2,7 +2,7 @@
 //!
 //! Once a send has completed, no receiver may depend on another call of the sender.
 
-use crate::bed::{SCOPES, topologies};
+use crate::harness::{SCOPES, topologies};
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Scope, Topology};
 use checks::watchdog::watch_test;
 use rdma_fabric::{Fabric, ProgramResult};

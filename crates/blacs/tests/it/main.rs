@@ -1,13 +1,13 @@
 //! Tests of the crate's guarantees, on threads and in virtual time.
 
-mod bed;
 mod bits;
 mod broadcasts;
 mod bytes;
 mod combines;
 mod errors;
 mod grids;
+mod harness;
 mod late;
 mod order;
 mod points;
-mod ties;
+mod reduce;

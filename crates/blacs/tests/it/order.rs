@@ -1,6 +1,6 @@
 //! Pending messages, and barriers.
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Scope, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;

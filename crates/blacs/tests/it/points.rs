@@ -1,6 +1,6 @@
 //! Matrices between two processes.
 
-use crate::bed::{Guarded, Number, everywhere, large_shapes, shapes};
+use crate::harness::{Guarded, Number, everywhere, large_shapes, shapes};
 use blacs::{Blacs, Grid, Matrix, MatrixMut, Order, Shape};
 use rdma_fabric::{Fabric, ProgramResult};
 

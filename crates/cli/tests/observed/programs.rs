@@ -125,7 +125,7 @@ async fn aborts(fabric: Fabric, code: i32) -> ProgramResult<()> {
 /// Each rank prints properties of its control queues.
 async fn queues(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let shared = fabric.queue_limits().shared_address_space;
+    let shared = fabric.queues().limits().shared_address_space;
     println!("shared {shared}, {} threads", std::fs::read_dir("/proc/self/task")?.count());
     // No rank ends its threads before all have counted theirs.
     Ok(world.barrier().await?)

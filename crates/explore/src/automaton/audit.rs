@@ -21,8 +21,9 @@ impl Automaton<'_> {
         while answers < RECENT && self.locals[at as usize].age > 0 {
             let (before, answer) = &self.locals[at as usize].before;
             let local = &self.locals[*before as usize];
-            let told = local.edges.iter().find(|edge| edge.answer == *answer).map_or(&[][..], |edge| &edge.told[..]);
-            for deed in told.iter().chain([&local.act]).filter_map(|act| words::deed(&cells, act)) {
+            let reported =
+                local.edges.iter().find(|edge| edge.answer == *answer).map_or(&[][..], |edge| &edge.reported[..]);
+            for deed in reported.iter().chain([&local.act]).filter_map(|act| words::deed(&cells, act)) {
                 *deeds.entry(deed).or_default() += 1;
             }
             (at, answers) = (*before, answers + 1);
@@ -82,7 +83,7 @@ impl Automaton<'_> {
         let expected = edge.to.map(|to| &self.locals[to as usize].act);
         // Where the known path was cut, there is nothing to compare.
         let cut = expected == Some(&Act::Endless);
-        if cut || outcome.next.as_ref() == expected && outcome.told[..] == edge.told[..] {
+        if cut || outcome.next.as_ref() == expected && outcome.reported[..] == edge.reported[..] {
             if let Some(to) = edge.to
                 && audit.known.insert(to)
             {
@@ -91,11 +92,11 @@ impl Automaton<'_> {
             return None;
         }
         let cells = self.job.cells.borrow();
-        let did = |told: &[Act], next: Option<&Act>| {
-            let all = told.iter().chain(next).map(|act| words::exactly(&cells, act)).collect::<Vec<_>>();
+        let did = |reported: &[Act], next: Option<&Act>| {
+            let all = reported.iter().chain(next).map(|act| words::exactly(&cells, act)).collect::<Vec<_>>();
             if all.is_empty() { "nothing".to_owned() } else { all.join(", then ") }
         };
-        let (one, other) = (did(&outcome.told, outcome.next.as_ref()), did(&edge.told, expected));
+        let (one, other) = (did(&outcome.reported, outcome.next.as_ref()), did(&edge.reported, expected));
         Some(format!(
             "behind the end of a step {rank} did this: {one}; and this, after another history with the same result: {other}"
         ))

@@ -38,7 +38,7 @@ impl LiveJob {
         );
         let order = self.caps.put_order;
         // In live jobs, a handle knows as soon as its operation has happened.
-        let news = |place: &usize| !live.state.only_tells(*place) && live.state.may_happen(*place, order);
+        let news = |place: &usize| !live.state.only_reports(*place) && live.state.may_happen(*place, order);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
         if !self.caps.coherent_atomics {
             into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
@@ -52,10 +52,10 @@ impl LiveJob {
             // A rank that has ended makes no further queries, but its knowledge of a loss may
             // prevent others' operations from taking effect.
             let under_way = live.state.items.iter().any(|item| item.by == lost);
-            let learns = ranks().filter(|(by, rank)| {
+            let record_loss = ranks().filter(|(by, rank)| {
                 live.state.losses.may_learn(*rank, lost) && (under_way || !self.tasks[*by].is_empty())
             });
-            into.extend(learns.map(|(_, by)| Event::Learn { by, lost }));
+            into.extend(record_loss.map(|(_, by)| Event::Learn { by, lost }));
         }
     }
 

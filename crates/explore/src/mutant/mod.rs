@@ -1,24 +1,24 @@
 //! Breaking a protocol on its way to a fabric.
 //!
-//! A check proves something only if it can fail. A protocol has no switches for its own mutation,
+//! A check proves something only if it can fail. A protocol has no switches for its own mutants,
 //! but the effect of a mutated line is visible at the fabric: a missing flush, an ignored result, a
-//! late store. A [`mutant`] applies such a change equally to every rank, on any fabric.
+//! late store. [`mutated`] applies such a change equally to every rank, on any fabric.
 
+mod layer;
 mod operation;
-mod spoiled;
 
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use std::fmt;
 
-/// Wraps one rank's `fabric` in one rank's `mutation`.
+/// Mutates one rank's `fabric` by one rank's `mutant`.
 #[must_use]
-pub fn mutant(fabric: Fabric, mutation: impl Mutation) -> Fabric {
-    fabric.clone().under(spoiled::Spoiled::new(fabric, mutation))
+pub fn mutated(fabric: Fabric, mutant: impl Mutant) -> Fabric {
+    fabric.clone().layered(layer::Mutated::new(fabric, mutant))
 }
 
-/// The changes that a [`mutant`] makes. Addresses are those of 8-byte words: any access of exactly
+/// The changes that [`mutated`] makes. Addresses are those of 8-byte words: any access of exactly
 /// 8 bytes. Everything else passes unchanged. Provided methods change nothing.
-pub trait Mutation: fmt::Debug + 'static {
+pub trait Mutant: fmt::Debug + 'static {
     /// Returns whether a flush of `target` (`None`: of all targets) happens.
     fn flushes(&self, _target: Option<Rank>) -> bool {
         true
@@ -45,18 +45,18 @@ pub trait Mutation: fmt::Debug + 'static {
         None
     }
     /// Returns an atomic to execute, to completion, after `amo`, which found `old`. The value found
-    /// by the returned atomic is passed to [`Mutation::after`]. If [`Mutation::goes_on`] returns
+    /// by the returned atomic is passed to [`Mutant::after`]. If [`Mutant::continues`] returns
     /// true for the returned atomic, this method is called again for it.
     fn then(&self, _addr: RemoteAddr, _amo: Amo<u64>, _old: u64) -> Option<(RemoteAddr, Amo<u64>)> {
         None
     }
     /// Returns the result that the poster of `amo` receives if another atomic was executed
-    /// [after](Mutation::then) it.
+    /// [after](Mutant::then) it.
     fn after(&self, _addr: RemoteAddr, _amo: Amo<u64>, old: u64, _found: u64) -> u64 {
         old
     }
-    /// Returns whether [`Mutation::then`] is to be called for this `amo`.
-    fn goes_on(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
+    /// Returns whether [`Mutant::then`] is to be called for this `amo`.
+    fn continues(&self, _addr: RemoteAddr, _amo: Amo<u64>) -> bool {
         false
     }
     /// Returns a word to put, without a flush, before `amo` is posted.
@@ -77,7 +77,7 @@ pub trait Mutation: fmt::Debug + 'static {
         false
     }
     /// Returns whether a wait for a word of local memory takes place; if not, the word is [taken
-    /// for](Mutation::taken_for) another value.
+    /// for](Mutant::taken_for) another value.
     fn waits(&self, _addr: RemoteAddr) -> bool {
         true
     }
@@ -101,13 +101,13 @@ pub trait Mutation: fmt::Debug + 'static {
         None
     }
     /// Returns whether a put from registered memory is treated as complete but held back until a
-    /// word [lets it go](Mutation::lets_go).
+    /// word [lets it go](Mutant::releases_held).
     fn holds(&self, _to: RemoteAddr, _bytes: usize) -> bool {
         false
     }
     /// Returns whether held-back puts are released after an access to this word, which is being put
     /// or changed.
-    fn lets_go(&self, _addr: RemoteAddr) -> bool {
+    fn releases_held(&self, _addr: RemoteAddr) -> bool {
         false
     }
     /// Returns whether a multicast reaches the member whose memory this is.

@@ -1,7 +1,7 @@
 //! Operations in flight on the fabric below, sequences that replace one operation, and the mutation
 //! of atomics.
 
-use super::spoiled::{Spoiled, word_bits};
+use super::layer::{Mutated, word_bits};
 use rdma_fabric::{
     Amo, Rank, RemoteAddr, Result,
     provider::{Multicast, Place, Posted, Sink, Source, Token},
@@ -27,37 +27,37 @@ pub(super) enum Then {
 pub(super) enum Operation {
     Below(Token, Then),
     Several(Pin<Box<dyn Future<Output = Result<u64>>>>),
-    Over(Result<u64>),
+    Complete(Result<u64>),
 }
 
-impl Spoiled {
+impl Mutated {
     /// Wraps the answer of the fabric below to a posted operation. `then` determines how the result
     /// is treated on completion.
     pub(super) fn posted(&self, posted: Posted, then: Then, into: Sink<'_>) -> Posted {
         match posted {
-            Posted::Over(word) => Posted::Over(self.made(then, word, into)),
-            Posted::Pending(token) => Posted::Pending(self.under_way.add(Operation::Below(token, then))),
+            Posted::Complete(word) => Posted::Complete(self.made(then, word, into)),
+            Posted::Pending(token) => Posted::Pending(self.in_flight.add(Operation::Below(token, then))),
             refused => refused,
         }
     }
 
     pub(super) fn several(&self, run: impl Future<Output = Result<u64>> + 'static) -> Posted {
-        Posted::Pending(self.under_way.add(Operation::Several(Box::pin(run))))
+        Posted::Pending(self.in_flight.add(Operation::Several(Box::pin(run))))
     }
 
     fn made(&self, then: Then, word: u64, into: Sink<'_>) -> u64 {
         match then {
             Then::Nothing => word,
             Then::Zero => 0,
-            Then::Atomic(addr, asked) => {
+            Then::Atomic(addr, requested) => {
                 self.catch_up();
-                self.mutation.result(addr, asked, word)
+                self.mutant.result(addr, requested, word)
             }
             Then::Got(addr) => {
                 if let Sink::Bytes(bytes) = into
                     && let Some(bits) = word_bits(bytes)
                 {
-                    bytes.copy_from_slice(&self.mutation.got(addr, bits).to_ne_bytes());
+                    bytes.copy_from_slice(&self.mutant.got(addr, bits).to_ne_bytes());
                 }
                 word
             }
@@ -65,9 +65,9 @@ impl Spoiled {
     }
 
     pub(super) fn result(&self, token: Token, mut into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
-        let operation = self.under_way.take(token).expect("a completed operation was polled again");
+        let operation = self.in_flight.take(token).expect("a completed operation was polled again");
         let pending = match operation {
-            Operation::Over(result) => return Poll::Ready(result),
+            Operation::Complete(result) => return Poll::Ready(result),
             Operation::Several(mut run) => match run.as_mut().poll(cx) {
                 Poll::Ready(result) => return Poll::Ready(result),
                 Poll::Pending => Operation::Several(run),
@@ -83,77 +83,77 @@ impl Spoiled {
                 }
             }
         };
-        self.under_way.put_back(token, pending);
+        self.in_flight.put_back(token, pending);
         Poll::Pending
     }
 
     pub(super) fn is_complete(&self, token: Token) -> bool {
-        let Some(operation) = self.under_way.take(token) else { return true };
+        let Some(operation) = self.in_flight.take(token) else { return true };
         let (complete, operation) = match operation {
             Operation::Below(below, then) => (self.provider().test(&below), Operation::Below(below, then)),
             Operation::Several(mut run) => match run.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(result) => (true, Operation::Over(result)),
+                Poll::Ready(result) => (true, Operation::Complete(result)),
                 Poll::Pending => (false, Operation::Several(run)),
             },
             over => (true, over),
         };
-        self.under_way.put_back(token, operation);
+        self.in_flight.put_back(token, operation);
         complete
     }
 }
 
-impl Multicast for Spoiled {
+impl Multicast for Mutated {
     fn reaches(&self, members: &[Rank]) -> Result<()> {
         self.below.multicast_for(members)
     }
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
-        let reached: Vec<_> = to.iter().filter(|to| self.mutation.multicasts_to(to.addr())).cloned().collect();
+        let reached: Vec<_> = to.iter().filter(|to| self.mutant.multicasts_to(to.addr())).cloned().collect();
         if reached.is_empty() {
-            return Posted::Over(0);
+            return Posted::Complete(0);
         }
         let below = self.provider().multicast().expect("there are some");
         self.posted(below.multicast(&reached, from), Then::Nothing, Sink::none())
     }
 }
 
-/// The bytes of a word that mutations can change.
+/// The bytes of a word that mutants can change.
 const WORD: usize = 8;
 
-impl Spoiled {
-    pub(super) fn change(&self, word: &Place, asked: Amo<u64>) -> Result<Posted> {
+impl Mutated {
+    pub(super) fn change(&self, word: &Place, requested: Amo<u64>) -> Result<Posted> {
         let addr = word.addr();
         if word.len() != WORD {
-            return Ok(self.posted(self.provider().atomic(word, asked), Then::Nothing, Sink::none()));
+            return Ok(self.posted(self.provider().atomic(word, requested), Then::Nothing, Sink::none()));
         }
-        let mutation = &self.mutation;
-        if let Some((to, bits)) = mutation.puts(addr, asked) {
+        let mutant = &self.mutant;
+        if let Some((to, bits)) = mutant.puts(addr, requested) {
             self.post_word(to, bits)?;
         }
-        if let Some(bits) = mutation.as_put(addr, asked) {
+        if let Some(bits) = mutant.as_put(addr, requested) {
             let put = self.provider().put(word, Source::Bytes(&bits.to_ne_bytes()), None);
             return Ok(self.posted(put, Then::Zero, Sink::none()));
         }
-        if let Amo::CompareSwap { expected, new } = asked
-            && mutation.tears(addr, asked)
+        if let Amo::CompareSwap { expected, new } = requested
+            && mutant.tears(addr, requested)
         {
             return self.torn(word, expected, new);
         }
-        let first = mutation.first(addr, asked);
-        let done = mutation.atomic(addr, asked);
-        if first.is_some() || mutation.goes_on(addr, asked) {
-            return self.one_of_several(word, asked, first, done);
+        let first = mutant.first(addr, requested);
+        let done = mutant.atomic(addr, requested);
+        if first.is_some() || mutant.continues(addr, requested) {
+            return self.one_of_several(word, requested, first, done);
         }
         let posted = self.provider().atomic(word, done);
-        if matches!(posted, Posted::Over(_) | Posted::Pending(_)) {
-            self.let_go(addr);
+        if matches!(posted, Posted::Complete(_) | Posted::Pending(_)) {
+            self.release_held(addr);
         }
-        Ok(self.posted(posted, Then::Atomic(addr, asked), Sink::none()))
+        Ok(self.posted(posted, Then::Atomic(addr, requested), Sink::none()))
     }
 
     /// Executes a compare-and-swap as a get and a put.
     fn torn(&self, word: &Place, expected: u64, new: u64) -> Result<Posted> {
-        let (addr, asked) = (word.addr(), Amo::CompareSwap { expected, new });
+        let (addr, requested) = (word.addr(), Amo::CompareSwap { expected, new });
         let (below, state) = (self.below.clone(), self.shared());
         let word = below.remote_word::<u64>(addr)?;
         Ok(self.several(async move {
@@ -162,16 +162,16 @@ impl Spoiled {
                 below.put_word(&word, new).await?;
                 below.flush(addr.rank).await?;
             }
-            Ok(state.mutation.result(addr, asked, old))
+            Ok(state.mutant.result(addr, requested, old))
         }))
     }
 
     /// Executes an atomic after the one in `first`, or before those that
-    /// [`Mutation::then`](super::Mutation::then) names.
+    /// [`Mutant::then`](super::Mutant::then) names.
     fn one_of_several(
         &self,
         word: &Place,
-        asked: Amo<u64>,
+        requested: Amo<u64>,
         first: Option<(RemoteAddr, Amo<u64>)>,
         done: Amo<u64>,
     ) -> Result<Posted> {
@@ -188,16 +188,16 @@ impl Spoiled {
                 below.atomic(&word, amo).await?;
             }
             let mut old = below.atomic(&word, done).await?;
-            let (mut last, mut found) = ((addr, asked), old);
+            let (mut last, mut found) = ((addr, requested), old);
             while !comes_last
-                && state.mutation.goes_on(last.0, last.1)
-                && let Some((to, amo)) = state.mutation.then(last.0, last.1, found)
+                && state.mutant.continues(last.0, last.1)
+                && let Some((to, amo)) = state.mutant.then(last.0, last.1, found)
             {
                 found = below.atomic(&below.remote_word::<u64>(to)?, amo).await?;
-                old = state.mutation.after(addr, asked, old, found);
+                old = state.mutant.after(addr, requested, old, found);
                 last = (to, amo);
             }
-            Ok(state.mutation.result(addr, asked, old))
+            Ok(state.mutant.result(addr, requested, old))
         }))
     }
 }

@@ -4,7 +4,7 @@ use super::{Session, Source};
 use crate::{
     act::{Act, Answer},
     dropped::Holding,
-    fabric::Seat,
+    fabric::RankHandle,
 };
 use rdma_fabric::{Region, RegionKey, provider::OneThread};
 use std::rc::Rc;
@@ -22,7 +22,7 @@ impl Drop for Registered {
     }
 }
 
-impl Seat {
+impl RankHandle {
     pub(crate) fn region(&self, key: RegionKey, len: usize) -> Region {
         let registered = Registered { session: self.session.clone(), key };
         Region::new(key, len, None, OneThread::new(registered))
@@ -44,13 +44,13 @@ impl Session {
 
     /// Returns whether each use of this region queries whether it was dropped. Otherwise a use is
     /// only a notification.
-    fn asks_about(&self, holding: Holding) -> bool {
+    fn queries(&self, holding: Holding) -> bool {
         matches!(self.source, Source::Live(_)) || self.cells.borrow().contested.contains(holding)
     }
 
     /// Drops one of the rank's own regions.
     pub(crate) fn drop_region(&self, index: u32) {
-        if self.is_over() {
+        if self.has_ended() {
             return;
         }
         self.inner.borrow_mut().dropped.insert(index);
@@ -72,11 +72,11 @@ impl Session {
         let dropped = std::mem::take(&mut self.inner.borrow_mut().let_go);
         for index in dropped {
             let holding = Holding { rank: self.rank, index };
-            if self.asks_about(holding) {
-                self.ask(Act::Drop(holding));
-                self.went_on();
+            if self.queries(holding) {
+                self.request(Act::Drop(holding));
+                self.continued();
             } else {
-                self.tell(Act::Drop(holding));
+                self.report(Act::Drop(holding));
             }
         }
     }
@@ -86,17 +86,17 @@ impl Session {
         if holding.rank == self.rank {
             return self.inner.borrow().dropped.contains(&holding.index);
         }
-        if self.asks_about(holding) {
-            let answer = self.ask(Act::IsDropped(holding));
-            self.went_on();
+        if self.queries(holding) {
+            let answer = self.request(Act::IsDropped(holding));
+            self.continued();
             return answer == Some(Answer::Value(1));
         }
         if let Source::Script(script) = &self.source
             && self.given.get() == script.len()
         {
-            let told = &mut self.inner.borrow_mut().told;
-            if !told.contains(&Act::Reach(holding)) {
-                told.push(Act::Reach(holding));
+            let reported = &mut self.inner.borrow_mut().reported;
+            if !reported.contains(&Act::Reach(holding)) {
+                reported.push(Act::Reach(holding));
             }
         }
         false

@@ -8,10 +8,12 @@ type EndOf<S> = End<<S as System>::Violation, <S as System>::Move>;
 /// The number of transitions between two reports of progress.
 const LOOK: u64 = 1 << 16;
 
+type Watch<'w> = dyn FnMut(&Progress) -> ControlFlow<()> + 'w;
+
 /// A depth-first search.
 pub struct Search<'w> {
     limit: u64,
-    watch: Option<&'w mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    watch: Option<&'w mut Watch<'w>>,
 }
 
 impl fmt::Debug for Search<'_> {

@@ -1,7 +1,7 @@
 //! Multicasts: a delivery for each member, in any order.
 
 use super::outcomes::{A, B, C, expect, explorer, words};
-use explore::mutant::{Mutation, mutant};
+use explore::mutant::{Mutant, mutated};
 use rdma_fabric::{
     Caps, Deps, Fabric, FabricError, MulticastSpan, Multicasts, ProgramResult, Rank, Region, RemoteAddr, Result,
 };
@@ -63,7 +63,7 @@ async fn announce(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
 #[derive(Debug)]
 struct Forgets(Rank);
 
-impl Mutation for Forgets {
+impl Mutant for Forgets {
     fn multicasts_to(&self, to: RemoteAddr) -> bool {
         to.rank != self.0
     }
@@ -73,9 +73,9 @@ impl Mutation for Forgets {
 fn a_member_that_is_forgotten_and_a_flush_that_is_missing_are_found() {
     explorer(3).caps(can()).run(|fabric| announce(fabric, true)).expect_exhausted();
     // No rank reads A's part.
-    explorer(3).caps(can()).run(|fabric| announce(mutant(fabric, Forgets(A)), true)).expect_exhausted();
+    explorer(3).caps(can()).run(|fabric| announce(mutated(fabric, Forgets(A)), true)).expect_exhausted();
     for member in [B, C] {
-        explorer(3).caps(can()).run(|fabric| announce(mutant(fabric, Forgets(member)), true)).expect_violation();
+        explorer(3).caps(can()).run(|fabric| announce(mutated(fabric, Forgets(member)), true)).expect_violation();
     }
     explorer(3).caps(can()).run(|fabric| announce(fabric, false)).expect_violation();
 }

@@ -32,6 +32,9 @@ fn fingerprint(state: &u8) -> u128 {
     u128::from(*state) << 64 | u128::from(*state)
 }
 
+/// A graph whose states are identified by their fingerprints.
+type ByFingerprint<'a> = Keyed<'a, fn(&u8) -> u128>;
+
 impl Graph {
     fn of(edges: &[(u8, To)]) -> Self {
         Graph { edges: edges.to_vec(), ..Graph::default() }
@@ -45,7 +48,7 @@ impl Graph {
         Graph { halts: halts.to_vec(), ..self }
     }
 
-    fn search(&mut self, search: Search<'_>) -> Result<OutcomeOf<Keyed<'_, fn(&u8) -> u128>>, &'static str> {
+    fn search(&mut self, search: Search<'_>) -> Result<OutcomeOf<ByFingerprint<'_>>, &'static str> {
         self.visited.clear();
         search.run(&mut Keyed(self, fingerprint))
     }

@@ -1,7 +1,7 @@
 //! Jobs aborted by a rank (the last one in each case), as seen by the other ranks.
 
 use super::loss_point::{LossPoint, victim};
-use crate::{bed::LAST_WORDS, ensure, ensure_eq};
+use crate::{ensure, ensure_eq, harness::LAST_WORDS};
 use rdma_fabric::{Amo, Deps, Fabric, FabricError, ProgramResult, Rank, Region, RemoteWord, op::Atomic};
 use std::time::Duration;
 

@@ -30,11 +30,11 @@ pub(super) const TAG: u8 = 7;
 
 /// Returns whether this fabric has control queues; if it has none, checks that it reports this.
 pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
-    let limits = fabric.queue_limits();
+    let limits = fabric.queues().limits();
     if limits.engines > 0 {
         return Ok(true);
     }
-    let refusal = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).err();
+    let refusal = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).err();
     ensure!(
         matches!(refusal, Some(FabricError::Unsupported { .. })),
         "Q1: opened a queue where there are none: {refusal:?}"
@@ -58,8 +58,8 @@ impl Fixture {
         }
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(bytes).await?;
-        let queue = fabric.open_queue(spec)?;
-        let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(spec.checked))?;
+        let queue = fabric.queues().open(spec)?;
+        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal).checked(spec.checked))?;
         let at = queue.register_fixed(&region, TAG)?;
         let from = sender.register(&region)?;
         let mut ids = Vec::new();

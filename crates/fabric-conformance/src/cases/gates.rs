@@ -18,10 +18,10 @@ type Fold = fn(u64, u64) -> u64;
 
 /// Returns whether this fabric lacks a barrier unit; checks that such a fabric reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
-    if fabric.barrier_limits().start_gates > 0 {
+    if fabric.gates().limits().start_gates > 0 {
         return Ok(false);
     }
-    let refused = fabric.alloc_gates(1).err();
+    let refused = fabric.gates().alloc(1).err();
     ensure!(matches!(refused, Some(FabricError::Unsupported { .. })), "B1: gates where there are none: {refused:?}");
     Ok(true)
 }
@@ -191,10 +191,10 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
         ensure_eq!(all.wait().await?[0], n as u64 * turn, "B6: the whole, turn {turn}");
     }
     // Take gates until none are left; dropping them returns all of them.
-    let limits = fabric.barrier_limits();
+    let limits = fabric.gates().limits();
     let mut taken = Vec::new();
     let refused = loop {
-        match fabric.alloc_gates(1) {
+        match fabric.gates().alloc(1) {
             Ok(gates) => taken.push(gates),
             refused => break refused,
         }
@@ -211,7 +211,7 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
     ensure!(matches!(gate_error(&none), Some(GateError::NoGates { .. })), "B1: a barrier without gates: {none:?}");
     drop(taken);
     world.barrier().await?;
-    let many = fabric.alloc_gates(limits.relay_gates + 2);
+    let many = fabric.gates().alloc(limits.relay_gates + 2);
     ensure!(matches!(gate_error(&many), Some(GateError::NoGates { .. })), "B1: too many relay gates: {many:?}");
     let mut barrier = Barrier::new(&mut world).await?;
     barrier.start()?;
@@ -222,12 +222,12 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
 /// Checks the misuse that a rank can detect alone.
 pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let gates = fabric.alloc_gates(3)?;
+    let gates = fabric.gates().alloc(3)?;
     let [start, one, two] = gates.ids()[..] else { return Err("B1: three gates were asked for".into()) };
     ensure_eq!(gates.start(), start, "B1");
     ensure!([start, one, two].iter().all(|gate| gate.rank() == fabric.rank() && !gate.is_null()), "B1: {gates:?}");
     let refused = |wirings: &[Wiring], want: GateError| {
-        let got = fabric.set_gates(wirings);
+        let got = fabric.gates().set(wirings);
         if got == Err(want.clone().into()) { Ok(()) } else { Err(format!("B3: {got:?}, not {want:?}")) }
     };
     refused(&[Wiring::none(one)], GateError::Dangling(one))?;
@@ -241,41 +241,41 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
         )?;
         refused(&[Wiring::none(theirs)], GateError::NotOwn { gate: theirs, rank: fabric.rank() })?;
     }
-    ensure_eq!(fabric.start_gate(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
-    ensure_eq!(fabric.start_gate(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
-    ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
+    ensure_eq!(fabric.gates().start(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
+    ensure_eq!(fabric.gates().start(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
+    ensure_eq!(fabric.gates().poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     // A chain of gates of this rank: start, one, two, end.
     let chain = |from: GateId, to: GateId, gate: GateId| Wiring {
         source_local: Some(from),
         destination_local: Some(to),
         ..Wiring::none(gate)
     };
-    fabric.set_gates(&[chain(two, one, start), chain(start, two, one), chain(one, start, two)])?;
+    fabric.gates().set(&[chain(two, one, start), chain(start, two, one), chain(one, start, two)])?;
     let values = Values::new(ReduceOp::Max, &[5u64, 6])?;
     for _ in 0..5 {
-        fabric.start_gate(start, values)?;
-        let again = fabric.start_gate(start, values);
+        fabric.gates().start(start, values)?;
+        let again = fabric.gates().start(start, values);
         ensure_eq!(again, Err(GateError::Outstanding(start).into()), "B4: two operations of one gate");
-        let set = fabric.set_gates(&[chain(two, one, start)]);
+        let set = fabric.gates().set(&[chain(two, one, start)]);
         ensure_eq!(set, Err(GateError::Outstanding(start).into()), "B3: set while an operation is under way");
-        ensure_eq!(fabric.await_gate(start, Deps::All).await?, Some(values), "B5: a chain of own gates");
-        ensure_eq!(fabric.poll_gate(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
+        ensure_eq!(fabric.gates().wait(start, Deps::All).await?, Some(values), "B5: a chain of own gates");
+        ensure_eq!(fabric.gates().poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     }
     drop(gates);
-    ensure_eq!(fabric.start_gate(start, values), Err(GateError::Freed(start).into()), "B2: a freed gate");
-    ensure_eq!(fabric.set_gates(&[out]), Err(GateError::Freed(start).into()), "B2: a freed gate");
+    ensure_eq!(fabric.gates().start(start, values), Err(GateError::Freed(start).into()), "B2: a freed gate");
+    ensure_eq!(fabric.gates().set(&[out]), Err(GateError::Freed(start).into()), "B2: a freed gate");
     let never = GateId::new(fabric.rank(), 4095, 1);
-    ensure_eq!(fabric.start_gate(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
+    ensure_eq!(fabric.gates().start(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
     // A name is plain data.
     ensure_eq!(GateId::from_bits(start.to_bits()), start, "B2");
     // A gate without sources completes when its signal has been sent.
-    let alone = fabric.alloc_gates(1)?;
-    fabric.set_gates(&[Wiring::none(alone.start())])?;
-    fabric.start_gate(alone.start(), values)?;
-    let mut progress = fabric.poll_gate(alone.start(), Deps::All)?;
+    let alone = fabric.gates().alloc(1)?;
+    fabric.gates().set(&[Wiring::none(alone.start())])?;
+    fabric.gates().start(alone.start(), values)?;
+    let mut progress = fabric.gates().poll(alone.start(), Deps::All)?;
     while progress == Progress::NotCompleted {
         rest(&fabric).await;
-        progress = fabric.poll_gate(alone.start(), Deps::All)?;
+        progress = fabric.gates().poll(alone.start(), Deps::All)?;
     }
     ensure_eq!(progress, Progress::Completed(None), "B4: a gate without wires");
     Ok(world.barrier().await?)
@@ -314,14 +314,14 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
-    let gates = fabric.alloc_gates(2)?;
+    let gates = fabric.gates().alloc(2)?;
     let (start, relay) = (gates.ids()[0], gates.ids()[1]);
     let all = two.allgather([start.to_bits(), relay.to_bits()]).await?;
     let other = all[1 - me].map(GateId::from_bits);
     // An exchange between two, as in recursive doubling, except that the second's relay gate names
     // itself as its remote source.
     let wrong = if me == 1 { relay } else { other[0] };
-    fabric.set_gates(&[
+    fabric.gates().set(&[
         Wiring {
             gate: start,
             source_local: Some(relay),
@@ -338,8 +338,8 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
         },
     ])?;
     two.barrier().await?;
-    fabric.start_gate(start, Values::BARRIER)?;
-    let end = fabric.await_gate(start, Deps::All).await;
+    fabric.gates().start(start, Values::BARRIER)?;
+    let end = fabric.gates().wait(start, Deps::All).await;
     let named = matches!(gate_error(&end), Some(GateError::PointsElsewhere { gate, .. }) if gate.rank() == wrong_rank);
     ensure!(named, "B11: at rank {me}: {end:?}");
     two.barrier().await?;

@@ -241,7 +241,7 @@ pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
     let (peer, region) = (neighbour(&fabric), Arc::new(region));
     let shared = Arc::clone(&region);
     let helper = move |fabric: Fabric| async move {
-        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
         let at = queue.register(&shared)?;
         let [id, stadd] = [8, 16].map(|at| fabric.remote_word::<u64>(shared.at(peer, at)));
         fabric.put_word(&stadd?, at.to_bits()).await?;
@@ -268,13 +268,13 @@ pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
 }
 
 /// Posts a put when dropped.
-struct Parting {
+struct PutsOnDrop {
     fabric: Fabric,
     region: Arc<Region>,
     to: Rank,
 }
 
-impl Drop for Parting {
+impl Drop for PutsOnDrop {
     fn drop(&mut self) {
         if let Ok(span) = self.fabric.remote_span::<u64>(self.region.at(self.to, 8), 1) {
             drop(self.fabric.try_post(Put { to: &span, from: vec![5u64], notice: None }));
@@ -301,7 +301,7 @@ pub(super) async fn helpers_end_with_their_rank(fabric: Fabric) -> ProgramResult
     fabric.helper("over", |_| async { Ok(()) })?;
     let shared = Arc::clone(&region);
     fabric.helper("waits", move |fabric| async move {
-        let _parting = Parting { fabric: fabric.clone(), region: Arc::clone(&shared), to: Rank::new(0) };
+        let _parting = PutsOnDrop { fabric: fabric.clone(), region: Arc::clone(&shared), to: Rank::new(0) };
         fabric.store(&shared.word::<u64>(&fabric, 16)?, 1)?;
         let never = shared.word::<u64>(&fabric, 0)?;
         fabric.wait_until(&never, Deps::One(fabric.rank()), |it| it == 1).await?;

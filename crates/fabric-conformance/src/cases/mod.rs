@@ -12,7 +12,6 @@ mod fixture;
 mod gates;
 mod groups;
 mod helpers;
-mod keyless;
 mod loss_point;
 mod losses;
 mod memory;
@@ -21,6 +20,7 @@ mod notices;
 mod parts;
 mod posting;
 mod prepared;
+mod protected;
 mod put_order;
 mod queues;
 mod sessions;
@@ -59,7 +59,7 @@ pub struct Case {
 
 impl Case {
     /// Returns whether the case loses its last rank on purpose, once in each of
-    /// [`TestBed::LOSSES`](crate::TestBed::LOSSES).
+    /// [`Harness::LOSSES`](crate::Harness::LOSSES).
     pub fn is_losing(&self) -> bool {
         matches!(self.program, Start::Losing(_))
     }
@@ -118,11 +118,11 @@ macro_rules! __every_case {
             optional existing::taking_waits_for_who_is_inside("X4", [3], wraps waits);
             optional_atomic existing::atomics_are_done_or_refused("X5", [3]);
             optional existing::dropping_deregisters("X6", [2]);
-            atomic keyless::keyless_memory_is_memory("K1", [1, 3], wraps memory);
-            plain keyless::locked_regions_are_shut("K2 K4 K5", [1, 2], wraps errors);
-            plain keyless::pacts_must_agree("K3", [2, 3]);
-            atomic keyless::references_lead_to_the_same_bytes("K4 K5", [1, 3], wraps memory);
-            plain keyless::keyless_local_memory_is_for_equal_pacts("K6 K4", [1, 3], wraps memory);
+            atomic protected::protected_memory_is_memory("K1", [1, 3], wraps memory);
+            plain protected::locked_regions_are_shut("K2 K4 K5", [1, 2], wraps errors);
+            plain protected::policies_must_agree("K3", [2, 3]);
+            atomic protected::references_lead_to_the_same_bytes("K4 K5", [1, 3], wraps memory);
+            plain protected::protected_local_memory_is_for_equal_policies("K6 K4", [1, 3], wraps memory);
             plain posting::nothing_is_lost_in_a_full_queue("O1 O12 N3", [3], wraps waits);
             plain posting::a_refused_operation_comes_back("O1 O10 M3 V6", [2], wraps operations);
             plain posting::own_queue_is_first_come_first_served("O2", [2]);

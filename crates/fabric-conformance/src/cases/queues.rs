@@ -20,24 +20,24 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     if !has_queues(&fabric)? {
         return Ok(());
     }
-    let limits = fabric.queue_limits();
+    let limits = fabric.queues().limits();
     let engine = limits.engines - 1;
     let spec = QueueSpec { number: Some(3), ..QueueSpec::new(QueueMode::Session).on(engine).depth(64) };
-    let queue = fabric.open_queue(spec)?;
+    let queue = fabric.queues().open(spec)?;
     let id = queue.id();
     ensure_eq!((id.rank(), id.engine(), id.number()), (fabric.rank(), engine, 3), "Q1: the queue asked for");
     ensure_eq!(queue.spec().depth, 64, "Q1: slots asked for");
-    ensure!(fabric.queue_limits().free < limits.free, "Q1: free queues after one was opened");
-    let again = fabric.open_queue(spec).err();
+    ensure!(fabric.queues().limits().free < limits.free, "Q1: free queues after one was opened");
+    let again = fabric.queues().open(spec).err();
     ensure!(matches!(queue_error(&again), Some(QueueError::InUse(_))), "Q1: opened twice: {again:?}");
     for wrong in [spec.depth(100), spec.depth(0), spec.on(limits.engines), QueueSpec { mrq_depth: 3, ..spec }] {
-        let refused = fabric.open_queue(wrong).err();
+        let refused = fabric.queues().open(wrong).err();
         ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
     }
     ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
     // The ID now refers to no queue, and may later refer to another one; closed queues become free
     // again.
-    let sender = fabric.open_queue(NORMAL)?;
+    let sender = fabric.queues().open(NORMAL)?;
     sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
     let status = sender.next_notice(Deps::All).await?.status;
     ensure_eq!(status, Err(QueueError::NotOpen(id)), "Q1: a put to a queue that was closed");
@@ -45,7 +45,7 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     let mut all = Vec::new();
     let session = QueueSpec { number: None, engine: None, ..spec };
     let full = loop {
-        match fabric.open_queue(session) {
+        match fabric.queues().open(session) {
             Ok(queue) => all.push(queue),
             Err(error) => break error,
         }
@@ -57,7 +57,7 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
         all.len()
     );
     drop(all);
-    ensure_eq!(fabric.queue_limits().free, limits.free, "Q1: free queues after all were closed");
+    ensure_eq!(fabric.queues().limits().free, limits.free, "Q1: free queues after all were closed");
     Ok(())
 }
 
@@ -241,7 +241,7 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     };
     // An address belongs to one queue only.
     let foreign = fixture.sender.register_fixed(&other, TAG + 1)?;
-    if !fixture.fabric.queue_limits().shared_address_space {
+    if !fixture.fabric.queues().limits().shared_address_space {
         let unknown = QueueError::NoSuchTag { queue: to, stadd: foreign };
         ensure_eq!(ends(foreign, fixture.at, 8).await?, Err(("here", unknown)), "Q5: another queue's tag, from here");
         ensure_eq!(ends(fixture.at, foreign, 8).await?, Err(("there", unknown)), "Q5: another queue's tag, there");

@@ -75,7 +75,7 @@ impl Edge {
     /// Waits for the put from the previous rank, and executes the puts armed here while waiting.
     async fn come(&self, k: u64) -> ProgramResult<()> {
         let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
-        self.fabric.triggers().beside(wait).await?;
+        self.fabric.triggers().run_during(wait).await?;
         let mut here = [0; LEN];
         self.fabric.read(&self.received, &mut here)?;
         ensure_eq!(here, Self::value(self.ready.rank(), k), "P2: what is there when the word says so, {k}");
@@ -204,7 +204,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     let mut edge = Edge::new(&fabric, &region, 0)?;
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(bell.clone());
-    let mut waiting = Box::pin(fabric.triggers().beside(pending::<()>()));
+    let mut waiting = Box::pin(fabric.triggers().run_during(pending::<()>()));
     let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
     ensure!(poll(), "P1: nothing ends it");
     let before = bell.0.load(Relaxed);
@@ -219,7 +219,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     drop(waiting);
     edge.puts.wait().await?;
     let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
-    fabric.triggers().beside(end).await?;
+    fabric.triggers().run_during(end).await?;
     Ok(world.barrier().await?)
 }
 

@@ -34,12 +34,12 @@ impl Communicator {
             any.made
         })?;
         let receiving = ReceivingAny { comm: self, peer, ticket, into };
-        self.tell_wanted(peer).await?;
+        self.announce_wanted(peer).await?;
         Ok(receiving)
     }
 
     /// Publishes the number of wanted messages to a sender, if it has changed.
-    async fn tell_wanted(&self, peer: usize) -> Result<()> {
+    async fn announce_wanted(&self, peer: usize) -> Result<()> {
         let change = self.with(|state| {
             let peer = &mut state.peers[peer];
             let wanted = peer.any.queue.len() as u64;
@@ -95,7 +95,7 @@ impl ReceivingAny<'_> {
         let received = Receiving::of_offer(self.comm, id, &self.into)?.wait().await;
         let (comm, peer) = (self.comm, self.peer);
         drop(self);
-        comm.tell_wanted(peer).await?;
+        comm.announce_wanted(peer).await?;
         received
     }
 

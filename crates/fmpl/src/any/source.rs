@@ -42,23 +42,23 @@ impl Communicator {
     pub async fn recv_any<T: Pod>(&self, into: &LocalSpan<T>, index: usize) -> Result<Received> {
         let (into, lane) = (into.as_bytes()?, self.any_lane_of(index)?);
         let me = self.memory.member(self.me())?;
-        let bell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::BELL as u64)?)?;
+        let doorbell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::DOORBELL as u64)?)?;
         self.fabric.charge(cost::INIT).await;
         let living = self.living()?;
         loop {
-            let rung = self.fabric.load(&bell)?;
+            let rung = self.fabric.load(&doorbell)?;
             if let Some(id) = self.offered(lane).await? {
                 let received = Receiving::of_offer(self, id, &into)?.arrived().await;
-                return self.unless_left(id, received).map(|received| Received { index, ..received });
+                return self.unless_departed(id, received).map(|received| Received { index, ..received });
             }
-            let again = self.fabric.wait_until(&bell, living.deps(), |word| word != rung);
+            let again = self.fabric.wait_until(&doorbell, living.deps(), |word| word != rung);
             self.progressing(again).await?;
         }
     }
 
     /// Removes a message whose sender has dropped it together with its communicator. The loss is
     /// reported once; afterwards it no longer blocks the messages of other senders.
-    fn unless_left(&self, id: LaneId, received: Result<Received>) -> Result<Received> {
+    fn unless_departed(&self, id: LaneId, received: Result<Received>) -> Result<Received> {
         let Err(FmplError::Fabric(FabricError::StaleRegion { rank, .. })) = received else { return received };
         self.with(|state| {
             let (from, index, peer) = (state.peers[id.peer].member, state.index_of(id.lane), &mut state.peers[id.peer]);

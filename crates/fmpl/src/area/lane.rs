@@ -57,7 +57,7 @@ pub(crate) struct PostedOffer {
 
 impl PostedOffer {
     /// Returns whether its puts completed immediately when they were posted.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.rest.is_none() && self.first.is_none()
     }
 
@@ -147,13 +147,13 @@ impl<'a> Lane<'a> {
     /// Returns the header, if it can be loaded directly and is present.
     #[inline(always)]
     pub(crate) fn header_now(&self, n: u64) -> Option<Record> {
-        Record::of_words(self.fabric.load_words_at(&self.ends.here, self.at + HEADER.first)?, n)
+        Record::of_words(self.fabric.direct().load_words_at(&self.ends.here, self.at + HEADER.first)?, n)
     }
 
     /// Returns the length of message `n`, if a direct load shows that it has arrived.
     #[inline(always)]
     pub(crate) fn arrived_now(&self, n: u64) -> Option<usize> {
-        let [word] = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first)?;
+        let [word] = self.fabric.direct().load_words_at(&self.ends.here, self.at + flag(n).first)?;
         Record::arrived(word, n)
     }
 
@@ -161,7 +161,7 @@ impl<'a> Lane<'a> {
     /// `n`.
     #[inline(always)]
     pub(crate) fn is_silent_now(&self, n: u64) -> bool {
-        let word = self.fabric.load_words_at(&self.ends.here, self.at + flag(n).first);
+        let word = self.fabric.direct().load_words_at(&self.ends.here, self.at + flag(n).first);
         word.is_some_and(|[word]| !is_about(word, n))
     }
 
@@ -266,7 +266,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Waits until the peer has left the collectives; returns the member that caused it to leave.
-    pub(crate) async fn until_left(self) -> Result<usize> {
+    pub(crate) async fn until_departed(self) -> Result<usize> {
         let word = self.ends.here.word_at::<u64>(Layout::LEFT)?;
         self.until_word(&word, &mut |value| value != 0).await?;
         Ok(self.fabric.load(&word)? as usize - 1)
@@ -275,7 +275,7 @@ impl<'a> Lane<'a> {
     /// Hints that this member will soon put a header or a flag.
     #[inline(always)]
     pub(crate) fn expect_put(&self) {
-        self.fabric.expect_put_at(&self.ends.there, self.at);
+        self.fabric.direct().expect_put_at(&self.ends.there, self.at);
     }
 
     // ----- records written to the peer ------------------------------------------------------------
@@ -284,7 +284,7 @@ impl<'a> Lane<'a> {
     /// immediately.
     #[inline(always)]
     pub(crate) fn put_header_now(&self, n: u64, record: Record) -> bool {
-        self.fabric.put_words_at(&self.ends.there, self.at + HEADER.first, record.to_words(n)).is_some()
+        self.fabric.direct().put_words_at(&self.ends.there, self.at + HEADER.first, record.to_words(n)).is_some()
     }
 
     /// Puts the header of a receive for the peer's message `n`, and charges for it.
@@ -300,26 +300,26 @@ impl<'a> Lane<'a> {
     /// Posts the offer of message `n`.
     pub(crate) async fn post_offer(&self, n: u64, record: Record) -> Result<PostedOffer> {
         let [first, rest @ ..] = record.to_words(n);
-        let rest = self.post_anew(flag(n).rest, rest).await?;
-        Ok(PostedOffer { rest, first: self.post_anew(flag(n).first, [first]).await? })
+        let rest = self.post_unprepared(flag(n).rest, rest).await?;
+        Ok(PostedOffer { rest, first: self.post_unprepared(flag(n).first, [first]).await? })
     }
 
     /// Posts the address at which this member's queue begins.
     pub(crate) async fn post_queue_start(&self, at: RemoteAddr) -> Result<Option<Handle<[u64; 2]>>> {
-        self.post_anew(QUEUE, [at.region.to_bits(), at.offset]).await
+        self.post_unprepared(QUEUE, [at.region.to_bits(), at.offset]).await
     }
 
     /// Posts the number of messages that this member has queued. If puts are not ordered, the
     /// previous number must be visible already.
     pub(crate) async fn post_queued(&self, queued: u64) -> Result<Option<Handle<[u64; 1]>>> {
-        self.post_anew(QUEUED, [queued]).await
+        self.post_unprepared(QUEUED, [queued]).await
     }
 
     /// Reports that message `n` has arrived, or why it will not; returns whether the put completed
     /// immediately.
     #[inline(always)]
     pub(crate) fn put_flag_now(&self, n: u64, word: u64) -> bool {
-        self.fabric.put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
+        self.fabric.direct().put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
     }
 
     pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {

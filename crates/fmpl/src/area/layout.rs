@@ -65,17 +65,17 @@ impl Layout {
     }
 
     /// The word that senders change so that a receiver from any sender checks its lanes again.
-    pub(crate) const BELL: usize = 0;
-    /// The bytes before the owners: the bell has its own cache line.
-    const BELL_LINE: usize = 64;
+    pub(crate) const DOORBELL: usize = 0;
+    /// The bytes before the owners: the doorbell has its own cache line.
+    const DOORBELL_LINE: usize = 64;
 
     /// Returns the offset of the word that contains an area's peer.
     pub(crate) fn owner(&self, area: usize) -> usize {
-        Self::BELL_LINE + 8 * area
+        Self::DOORBELL_LINE + 8 * area
     }
 
     pub(crate) fn area(&self, area: usize) -> usize {
-        Self::BELL_LINE + (8 * self.peers).next_multiple_of(64) + area * self.area_bytes()
+        Self::DOORBELL_LINE + (8 * self.peers).next_multiple_of(64) + area * self.area_bytes()
     }
 
     pub(crate) fn area_bytes(&self) -> usize {

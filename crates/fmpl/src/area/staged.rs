@@ -37,8 +37,8 @@ impl fmt::Debug for Staged {
 
 impl Lane<'_> {
     /// Puts a flag from a detached task ([`Fabric::detach`]), so that no call waits for the put.
-    pub(crate) async fn put_flag_owed(&self, n: u64, word: u64) -> Result<()> {
-        self.put_anew(flag(n).first, [word]).await
+    pub(crate) async fn put_deferred_flag(&self, n: u64, word: u64) -> Result<()> {
+        self.put_unprepared(flag(n).first, [word]).await
     }
 
     /// Posts a flag behind a body; returns the handle unless the put completes immediately.
@@ -60,8 +60,8 @@ impl Lane<'_> {
     }
 
     /// Puts words without a cached descriptor, and waits until they have been sent.
-    async fn put_anew<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
-        match self.post_anew(at, words).await? {
+    async fn put_unprepared<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+        match self.post_unprepared(at, words).await? {
             Some(put) => Ok(put.await.map(drop)?),
             None => Ok(()),
         }
@@ -69,12 +69,12 @@ impl Lane<'_> {
 
     /// Posts words without a cached descriptor; returns the handle unless the put completes
     /// immediately.
-    pub(super) async fn post_anew<const N: usize>(
+    pub(super) async fn post_unprepared<const N: usize>(
         &self,
         at: usize,
         words: [u64; N],
     ) -> Result<Option<Handle<[u64; N]>>> {
-        if self.fabric.put_words_at(&self.ends.there, self.at + at, words).is_some() {
+        if self.fabric.direct().put_words_at(&self.ends.there, self.at + at, words).is_some() {
             return Ok(None);
         }
         let to = self.ends.there.part_as::<u64>(self.at + at, N)?;
@@ -93,7 +93,7 @@ impl Lane<'_> {
     /// Posts words; returns the handle unless the put completes immediately.
     pub(super) async fn post<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<Option<Handle<()>>> {
         let Ends { there, staged, .. } = self.ends;
-        match self.fabric.put_words_at(there, self.at + at, words) {
+        match self.fabric.direct().put_words_at(there, self.at + at, words) {
             Some(()) => Ok(None),
             None => staged.post(self.fabric, there, self.at + at, words).await.map(Some),
         }

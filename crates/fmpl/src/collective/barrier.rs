@@ -3,11 +3,11 @@
 use super::{
     Chosen, Part,
     edge::Way,
-    meeting::{Barrier, Progress},
+    fast_barrier::{Barrier, Progress},
 };
 use crate::{Algorithm, Collective, Communicator, Result, cost};
 use core::future::Future;
-use rdma_fabric::{join::join_all, soon::soon};
+use rdma_fabric::{fast_path::fast_path, join::join_all};
 
 impl Communicator {
     /// Waits until all members have called this function (`fmpl_barrier`).
@@ -26,12 +26,12 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers);
     /// [`Fabric`](crate::FmplError::Fabric), if a member was lost.
     pub fn barrier(&self) -> impl Future<Output = Result<()>> + Send {
-        soon(Barrier::new(self))
+        fast_path(Barrier::new(self))
     }
 
     /// Waits until all members have arrived, given the recorded progress.
     pub(crate) async fn meet_all(&self, progress: Progress) -> Result<()> {
-        match self.ways.chosen(Collective::Barrier)? {
+        match self.algorithms.chosen(Collective::Barrier)? {
             Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
                 let part = self.begin(0).await?;
                 let outcome = part.rendezvous(progress).await;

@@ -1,13 +1,13 @@
 //! Broadcast.
 
 use super::{
-    Chosen, Part, Told,
+    Chosen, Outcome, Part,
     edge::{Differ, Way},
-    passing::{Broadcast, Passed},
+    fast_broadcast::{Broadcast, Passed},
 };
 use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost};
 use core::future::Future;
-use rdma_fabric::{LocalSpan, Pod, provider::Boxed, soon::soon};
+use rdma_fabric::{LocalSpan, Pod, fast_path::fast_path, provider::Boxed};
 
 impl Communicator {
     /// Copies the contents of `span` at member `root` into the `span` of all members
@@ -33,7 +33,7 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers); [`Fabric`](crate::FmplError::Fabric), if a
     /// member was lost.
     pub fn broadcast<T: Pod>(&self, span: &LocalSpan<T>, root: usize) -> impl Future<Output = Result<()>> + Send {
-        soon(Broadcast::new(self, span, root))
+        fast_path(Broadcast::new(self, span, root))
     }
 
     /// Continues a broadcast.
@@ -45,7 +45,7 @@ impl Communicator {
     ) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
             let span = span?;
-            match self.ways.chosen(Collective::Broadcast)? {
+            match self.algorithms.chosen(Collective::Broadcast)? {
                 Chosen::Always(Algorithm::Tree) => {
                     let part = self.begin(root).await?;
                     let outcome = part.broadcast(&span, passed).await;
@@ -75,22 +75,22 @@ impl Part<'_> {
         comm.fabric.charge(cost::INIT).await;
         let told = match self.hardware.as_mut().map(|hardware| (&mut hardware.staging, &mut hardware.rounds)) {
             Some((Some(staging), Some(rounds))) => {
-                let told = match comm.ways.at(Collective::Broadcast, bytes)? {
+                let told = match comm.algorithms.at(Collective::Broadcast, bytes)? {
                     _ if comm.me() != root => staging.receive(comm, rounds, span, root).await,
-                    Algorithm::Tree => staging.announce_tree(comm, rounds, bytes).await.map(|()| Told::ByTree),
-                    _ => staging.send(comm, rounds, span).await.map(|()| Told::Over(bytes)),
+                    Algorithm::Tree => staging.announce_tree(comm, rounds, bytes).await.map(|()| Outcome::ByTree),
+                    _ => staging.send(comm, rounds, span).await.map(|()| Outcome::Complete(bytes)),
                 };
                 told.map_err(|error| staging.named(comm, error))?
             }
-            _ => Told::ByTree,
+            _ => Outcome::ByTree,
         };
         match told {
-            Told::ByTree => {
+            Outcome::ByTree => {
                 self.meet(root).await?;
                 self.broadcast(span, Passed::default()).await
             }
-            Told::Over(given) if given == bytes => Ok(()),
-            Told::Over(given) => {
+            Outcome::Complete(given) if given == bytes => Ok(()),
+            Outcome::Complete(given) => {
                 Err(FmplError::CountMismatch { member: root, bytes: given, other: comm.me(), other_bytes: bytes })
             }
         }

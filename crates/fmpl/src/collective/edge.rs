@@ -67,7 +67,7 @@ impl<'a> Edge<'a> {
 
     /// Returns whether its flags can be loaded directly.
     pub(crate) fn is_direct(&self) -> bool {
-        self.comm.fabric.load_words_at::<u64, 1>(&self.ends.here, 0).is_some()
+        self.comm.fabric.direct().load_words_at::<u64, 1>(&self.ends.here, 0).is_some()
     }
 
     fn id(&self, way: Way) -> LaneId {
@@ -106,7 +106,7 @@ impl<'a> Edge<'a> {
     /// edge, which are returned.
     pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
-        let header = self.unless_left(lane.until_header(n), || lane.header(n)).await?;
+        let header = self.unless_departed(lane.until_header(n), || lane.header(n)).await?;
         let (bytes, other_bytes) = (body.len(), header.bytes);
         let here = Differ { member: self.comm.me(), bytes, other: self.member, other_bytes };
         let differ = differ.or((bytes != other_bytes).then_some(here));
@@ -163,7 +163,7 @@ impl<'a> Edge<'a> {
         let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
         let flag = match lane.flag(n)? {
             Some(flag) => flag,
-            None => self.unless_left(lane.until_flag(n), || lane.flag(n)).await?,
+            None => self.unless_departed(lane.until_flag(n), || lane.flag(n)).await?,
         };
         self.with(way, |lane| lane.received += 1)?;
         Ok(flag)
@@ -171,12 +171,12 @@ impl<'a> Edge<'a> {
 
     /// Waits for a record of the neighbour, which may leave instead: records that it put before
     /// leaving are found by another `look`.
-    async fn unless_left(
+    async fn unless_departed(
         &self,
         record: impl Future<Output = Result<Record>>,
         look: impl Fn() -> Result<Option<Record>>,
     ) -> Result<Record> {
-        let left = self.lane(Way::Up).until_left();
+        let left = self.lane(Way::Up).until_departed();
         let member = match self.comm.progressing(race(record, left)).await {
             Either::First(Err(FmplError::Fabric(FabricError::PeersLeft))) => self.member,
             Either::First(record) => return record,

@@ -1,7 +1,7 @@
 //! The hardware claimed by a communicator.
 
 use super::{Rounds, Staging};
-use crate::{Algorithm, Options, Result, collective::Ways};
+use crate::{Algorithm, Options, Result, collective::Algorithms};
 use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
 
 /// The hardware that executes a communicator's collectives. Dropping it releases the hardware;
@@ -34,7 +34,7 @@ impl Hardware {
         group: &mut Group,
         options: &Options,
         memory: Option<GroupMemory>,
-    ) -> Result<(Self, Ways)> {
+    ) -> Result<(Self, Algorithms)> {
         let (fabric, members) = (group.fabric().clone(), group.len());
         let table = options.collectives.table(&fabric.caps());
         let wants = |algorithm| table.wants(algorithm, Some(members));
@@ -58,7 +58,7 @@ impl Hardware {
             }
             Algorithm::Multicast => hardware.staging.is_some(),
         };
-        let ways = Ways::new(&options.collectives, &fabric.caps(), members, has);
-        Ok((hardware, ways))
+        let algorithms = Algorithms::new(&options.collectives, &fabric.caps(), members, has);
+        Ok((hardware, algorithms))
     }
 }

@@ -24,30 +24,30 @@
 //! one that is called. A member that waits for one that has left also leaves. Every wait for a
 //! neighbour depends on all members being alive, because the neighbour waits for others.
 
+mod algorithms;
 mod barrier;
 mod broadcast;
 mod choice;
+mod direct;
 mod edge;
+mod fast_barrier;
+mod fast_broadcast;
+mod fast_reduce;
 mod hardware;
-mod meeting;
-mod near;
 mod op;
 mod part;
-mod passing;
 mod reduce;
-mod reducing;
 mod rounds;
 mod staging;
 mod tree;
 mod unit;
-mod ways;
 
+pub(crate) use algorithms::{Algorithms, Chosen};
 pub use choice::{Algorithm, Choice, Collective, Rule, Table};
 pub(crate) use hardware::Hardware;
 pub use op::{Op, Scalar};
 pub(crate) use part::{Collectives, Part, Work};
 use rounds::Rounds;
-use staging::{Staging, Told, tell_all};
+use staging::{Outcome, Staging, notify_all};
 use tree::Tree;
 pub(crate) use unit::ByUnit;
-pub(crate) use ways::{Chosen, Ways};

@@ -2,9 +2,9 @@
 
 use super::{
     Hardware, Rounds, Staging, Tree,
+    direct::{DirectNeighbour, DirectNeighbours, Spins},
     edge::Edge,
-    near::{Looks, Near, Nears},
-    tell_all,
+    notify_all,
 };
 use crate::{
     Communicator, FmplError, Result,
@@ -25,7 +25,7 @@ pub(crate) struct Collectives {
     left: Option<FmplError>,
     work: Option<Work>,
     /// Neighbours whose records can be loaded directly.
-    pub(crate) nears: Nears,
+    pub(crate) direct: DirectNeighbours,
     /// The claimed hardware, unless a collective uses it. A member that has left keeps only the
     /// memory, to which others may still write.
     hardware: Option<Hardware>,
@@ -69,8 +69,8 @@ impl Collectives {
 
     /// Returns the neighbours in the tree of a root, if a collective may begin and they are known.
     #[inline(always)]
-    pub(crate) fn near(&mut self, root: usize) -> Option<(&Near, Looks<'_>)> {
-        if self.under_way || self.left.is_some() { None } else { self.nears.of(root) }
+    pub(crate) fn neighbours(&mut self, root: usize) -> Option<(&DirectNeighbour, Spins<'_>)> {
+        if self.under_way || self.left.is_some() { None } else { self.direct.of(root) }
     }
 
     fn enter(&mut self) -> Result<()> {
@@ -200,8 +200,8 @@ impl Part<'_> {
         });
         let (words, neighbours) = (words.unwrap_or_default(), self.neighbours());
         async move {
-            tell(&fabric, &neighbours, member).await;
-            tell_all(&fabric, &words, member).await;
+            notify(&fabric, &neighbours, member).await;
+            notify_all(&fabric, &words, member).await;
         }
     }
 
@@ -256,7 +256,7 @@ impl Drop for Part<'_> {
 
 /// Notifies neighbours, once all earlier puts to them are visible, that this member has left
 /// because `member` did. Errors are ignored, since no call is left to return them.
-async fn tell(fabric: &Fabric, neighbours: &[Ends], member: usize) {
+async fn notify(fabric: &Fabric, neighbours: &[Ends], member: usize) {
     for ends in neighbours {
         let lane = Lane::new(fabric, ends, 0);
         // The error may be that of an older put.

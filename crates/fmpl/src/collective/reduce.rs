@@ -3,7 +3,7 @@
 use super::{
     ByUnit, Op, Part, Scalar,
     edge::{Differ, Way},
-    reducing::{Reduced, Reduction},
+    fast_reduce::{Reduced, Reduction},
     unit::MOST,
 };
 use crate::{Algorithm, Collective, Communicator, FmplError, Result};
@@ -11,8 +11,8 @@ use core::future::Future;
 use rdma_fabric::{
     Fabric, FabricError, LocalSpan, Pod,
     barrier::{GateError, ReduceOp},
+    fast_path::fast_path,
     provider::Boxed,
-    soon::soon,
 };
 
 /// Combines the first with the second into the third; all have the same length.
@@ -57,7 +57,7 @@ impl Communicator {
         op: Op,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        soon(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
+        fast_path(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program. It receives the elements of some members, and those
@@ -89,7 +89,7 @@ impl Communicator {
     /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same
     /// at all members.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
-        soon(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
+        fast_path(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
     }
 
     /// Combines by a function of the program, which receives its arguments as in
@@ -125,7 +125,7 @@ impl Communicator {
             let (collective, root) = (to.kind(), to.root());
             let size = unit.as_ref().map_or(1, |unit| unit.size);
             let way = self.reduction_way(collective, unit.as_ref(), span.len() / size, span.len())?;
-            let Some(unit) = unit.filter(|_| self.ways.some(collective, Algorithm::Gates)) else {
+            let Some(unit) = unit.filter(|_| self.algorithms.some(collective, Algorithm::Gates)) else {
                 let part = self.begin(root).await?;
                 let outcome = part.reduce(&span, &mut combine, to, reduced).await;
                 return part.end_in_tree(root, outcome).await;
@@ -149,11 +149,11 @@ impl Communicator {
         elements: usize,
         bytes: usize,
     ) -> Result<Algorithm> {
-        let way = self.ways.at(collective, bytes)?;
+        let way = self.algorithms.at(collective, bytes)?;
         match unit {
             Some(unit) if elements <= unit.most => Ok(way),
             _ if way == Algorithm::Tree => Ok(way),
-            _ => self.ways.otherwise(collective),
+            _ => self.algorithms.otherwise(collective),
         }
     }
 }

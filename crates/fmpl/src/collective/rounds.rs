@@ -33,7 +33,7 @@ impl Rounds {
 
     /// Allocates gates at all members; returns `None` if there are too few. Collective.
     pub(crate) async fn by_gates(group: &mut Group) -> Result<Option<Self>> {
-        if group.fabric().barrier_limits().start_gates == 0 {
+        if group.fabric().gates().limits().start_gates == 0 {
             return Ok(None);
         }
         match Reduction::new(group).await {

@@ -55,9 +55,9 @@ impl fmt::Debug for Staging {
 
 /// The outcome of a multicast broadcast at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Outcome {
     /// The broadcast has completed; the root has passed this number of bytes.
-    Over(usize),
+    Complete(usize),
     /// It goes along the tree.
     ByTree,
 }
@@ -172,11 +172,11 @@ impl Staging {
         rounds: &mut Rounds,
         span: &LocalSpan<u8>,
         root: usize,
-    ) -> Result<Told> {
+    ) -> Result<Outcome> {
         let flag = self.flag(comm, root).await?;
         if flag.by_tree {
             self.next(comm, rounds).await?;
-            return Ok(Told::ByTree);
+            return Ok(Outcome::ByTree);
         }
         for at in self.starts(flag.bytes) {
             if at > 0 {
@@ -189,7 +189,7 @@ impl Staging {
             }
             self.next(comm, rounds).await?;
         }
-        Ok(Told::Over(flag.bytes))
+        Ok(Outcome::Complete(flag.bytes))
     }
 
     /// Returns where the pieces of a broadcast start. An empty broadcast has one piece as well.
@@ -242,7 +242,7 @@ impl Staging {
 }
 
 /// Writes that `member` has left. Errors are ignored, since no call is left to return them.
-pub(crate) async fn tell_all(fabric: &Fabric, words: &[RemoteWord<u64>], member: usize) {
+pub(crate) async fn notify_all(fabric: &Fabric, words: &[RemoteWord<u64>], member: usize) {
     join_all(words.iter().map(|word| fabric.put_word(word, member as u64 + 1))).await;
 }
 

@@ -92,7 +92,7 @@ pub(crate) async fn post(
     let lane = Lane::new(fabric, ends, lane);
     let rest = body.rest();
     let (arrived, not_there) = [Kind::Arrived, Kind::NotThere].map(|kind| Record::first_word(kind, rest, n)).into();
-    let mut owed = Owed { message: Some(message), word: not_there };
+    let mut owed = DeferredFlag { message: Some(message), word: not_there };
     let found = match resolved {
         Some(span) => Ok(span),
         None => fabric.remote_span::<u8>(header.at(lane.peer()), header.bytes),
@@ -172,12 +172,12 @@ async fn left(fabric: &Fabric, posted: Result<Posted>) -> Result<()> {
 }
 
 /// The flag of a message whose body may be on its way.
-struct Owed<'a> {
+struct DeferredFlag<'a> {
     message: Option<Message<'a>>,
     word: u64,
 }
 
-impl Drop for Owed<'_> {
+impl Drop for DeferredFlag<'_> {
     fn drop(&mut self) {
         let Some(Message { fabric, ends, lane, n }) = self.message.take() else { return };
         let (own, ends, word) = (fabric.clone(), ends.clone(), self.word);
@@ -185,7 +185,7 @@ impl Drop for Owed<'_> {
             let lane = Lane::new(&own, &ends, lane);
             // Errors are ignored, since no call is left to return them.
             if own.flush(lane.peer()).await.is_ok() {
-                let _ = lane.put_flag_owed(n, word).await;
+                let _ = lane.put_deferred_flag(n, word).await;
             }
         });
     }

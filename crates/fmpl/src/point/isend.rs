@@ -32,7 +32,7 @@ impl Communicator {
                 Ok(None) => {
                     let record = Record::of_span(Kind::Offered, &span);
                     state.place(&self.fabric, id, n, record).map(|(announced, node)| {
-                        let offer = Offer { n, record, announced, bell: None };
+                        let offer = Offer { n, record, announced, doorbell: None };
                         Pending::offered(fabric, ends, id, offer, span, node)
                     })
                 }
@@ -79,7 +79,7 @@ impl Sending<'_> {
     }
 
     /// Returns whether [`Sending::wait`] would complete immediately.
-    pub fn is_over(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         let over = self.comm.with(|state| matches!(state.lane(self.id).isend, Some(Some(_))));
         over.unwrap_or(true)
     }

@@ -1,8 +1,8 @@
 //! Point to point: sends and receives.
 
-mod at_once;
 mod deliver;
 mod fetch;
+mod immediate;
 mod isend;
 mod memory;
 mod parts;
@@ -15,8 +15,8 @@ mod window;
 pub(crate) use deliver::{Body, Message, deliver};
 pub use isend::Sending;
 pub use memory::{Sink, Source};
-pub use parts::{AtOnce, ReceivingInto};
-pub(crate) use pending::{Bell, Offer, Pending};
+pub use parts::{ReceivingInto, RecvAttempt};
+pub(crate) use pending::{Doorbell, Offer, Pending};
 pub use receiving::Receiving;
 pub(crate) use receiving::{HEADERS, posted};
 pub(crate) use window::{InParts, Window, Windows};

@@ -3,7 +3,7 @@
 
 use super::{
     InParts, Received, Receiving, Sink, Source,
-    receiving::{LOOKS, Post, Wait},
+    receiving::{Post, SPIN_LIMIT, Wait},
 };
 use crate::{
     Communicator, FmplError, Result,
@@ -13,8 +13,8 @@ use crate::{
 use core::{fmt, future::Future};
 use rdma_fabric::{
     LocalSpan,
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Communicator {
@@ -29,7 +29,7 @@ impl Communicator {
         to: usize,
         index: usize,
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        soon(SendFrom { comm: self, source, to, index })
+        fast_path(SendFrom { comm: self, source, to, index })
     }
 
     /// Receives a message into any memory. It may be shorter than the sink. A long one is
@@ -48,7 +48,7 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> impl Future<Output = Result<Received>> + Send + use<'a> {
-        soon(ReceiveInto { comm: self, sink, from, index, begun: None })
+        fast_path(ReceiveInto { comm: self, sink, from, index, begun: None })
     }
 
     /// Sends a message if its receive is posted, or is posted within a tenth of a microsecond, and
@@ -66,26 +66,26 @@ impl Communicator {
     /// Receives a message if it arrives within about a third of a microsecond. Until it has
     /// arrived, no other message can be received with this index.
     #[inline(always)]
-    pub fn recv_at_once(&self, sink: &mut dyn Sink, from: usize, index: usize) -> AtOnce<'_> {
+    pub fn try_recv_into(&self, sink: &mut dyn Sink, from: usize, index: usize) -> RecvAttempt<'_> {
         let begun = match sink.span() {
             Some(into) => self.recv_whole_now(into, from, index),
             None => self
                 .recv_now(sink, from, index)
                 .or_else(|| if self.took_over_window() { self.recv_now(sink, from, index) } else { None }),
         };
-        begun.unwrap_or(AtOnce::NotBegun)
+        begun.unwrap_or(RecvAttempt::NotBegun)
     }
 
-    fn recv_whole_now(&self, into: &LocalSpan<u8>, from: usize, index: usize) -> Option<AtOnce<'_>> {
-        let mut wait = Wait::<false>(Post { comm: self, into, from, index }.now()?);
-        Some(match wait.now() {
-            Some(received) => AtOnce::Received(received),
-            None => AtOnce::Begun(ReceivingInto(Begun::Whole(wait.0))),
+    fn recv_whole_now(&self, into: &LocalSpan<u8>, from: usize, index: usize) -> Option<RecvAttempt<'_>> {
+        let mut wait = Wait::<false>(Post { comm: self, into, from, index }.fast()?);
+        Some(match wait.fast() {
+            Some(received) => RecvAttempt::Received(received),
+            None => RecvAttempt::Begun(ReceivingInto(Begun::Whole(wait.0))),
         })
     }
 
     #[inline(always)]
-    fn recv_now(&self, sink: &mut dyn Sink, from: usize, index: usize) -> Option<AtOnce<'_>> {
+    fn recv_now(&self, sink: &mut dyn Sink, from: usize, index: usize) -> Option<RecvAttempt<'_>> {
         if index >= self.layout.indices() {
             return None;
         }
@@ -100,29 +100,29 @@ impl Communicator {
         }
         if let Some((_, target)) = &known.target {
             // A receive often precedes a send.
-            self.fabric.expect_put_at(target, 0);
+            self.fabric.direct().expect_put_at(target, 0);
         }
         if !lane.put_header_now(n, window.record()) {
             return None;
         }
         (known.receiving, known.unseen) = (true, true);
-        let arrived = (0..LOOKS).find_map(|_| lane.arrived_now(n));
+        let arrived = (0..SPIN_LIMIT).find_map(|_| lane.arrived_now(n));
         let half = window.half();
         if let Some(bytes) = arrived
             && bytes <= half.len().min(sink.bytes())
             && self.empty(half, bytes, sink, 0).is_ok()
         {
             state.received(id, true);
-            return Some(AtOnce::Received(Received { from, index, bytes }));
+            return Some(RecvAttempt::Received(Received { from, index, bytes }));
         }
         let window = windows.pop()?;
-        Some(AtOnce::Begun(ReceivingInto(Begun::InParts(InParts::new(self, id, window, true)))))
+        Some(RecvAttempt::Begun(ReceivingInto(Begun::InParts(InParts::new(self, id, window, true)))))
     }
 }
 
-/// The outcome of [`Communicator::recv_at_once`].
+/// The outcome of [`Communicator::try_recv_into`].
 #[derive(Debug)]
-pub enum AtOnce<'a> {
+pub enum RecvAttempt<'a> {
     /// The message.
     Received(Received),
     /// The receive is posted.
@@ -169,12 +169,12 @@ struct SendFrom<'a> {
     index: usize,
 }
 
-impl<'a> Call<'a> for SendFrom<'a> {
+impl<'a> FastPath<'a> for SendFrom<'a> {
     type Out = ();
     type Error = FmplError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<()> {
+    fn fast(&mut self) -> Option<()> {
         let bytes = self.source.bytes();
         if self.index >= self.comm.layout.indices() {
             return None;
@@ -189,7 +189,7 @@ impl<'a> Call<'a> for SendFrom<'a> {
         self.comm.send_now(chunk, self.to, self.index)
     }
 
-    fn later(self) -> Boxed<'a, Result<()>> {
+    fn slow(self) -> Boxed<'a, Result<()>> {
         match self.comm.lane_of(self.index) {
             Ok(lane) => Box::pin(self.comm.send_source(self.source, self.to, lane)),
             Err(error) => Box::pin(core::future::ready(Err(error))),
@@ -206,21 +206,21 @@ struct ReceiveInto<'a> {
     begun: Option<ReceivingInto<'a>>,
 }
 
-impl<'a> Call<'a> for ReceiveInto<'a> {
+impl<'a> FastPath<'a> for ReceiveInto<'a> {
     type Out = Received;
     type Error = FmplError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<Received> {
-        match self.comm.recv_at_once(self.sink, self.from, self.index) {
-            AtOnce::Received(received) => return Some(received),
-            AtOnce::Begun(begun) => self.begun = Some(begun),
-            AtOnce::NotBegun => {}
+    fn fast(&mut self) -> Option<Received> {
+        match self.comm.try_recv_into(self.sink, self.from, self.index) {
+            RecvAttempt::Received(received) => return Some(received),
+            RecvAttempt::Begun(begun) => self.begun = Some(begun),
+            RecvAttempt::NotBegun => {}
         }
         None
     }
 
-    fn later(self) -> Boxed<'a, Result<Received>> {
+    fn slow(self) -> Boxed<'a, Result<Received>> {
         let ReceiveInto { comm, sink, from, index, begun } = self;
         match begun {
             Some(begun) => Box::pin(begun.wait(sink)),

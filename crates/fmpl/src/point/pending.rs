@@ -20,7 +20,7 @@ use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteWord, provider::Boxed};
 
 /// The word on which a receiver from any source waits, and a value that the word has never had
 /// before.
-pub(crate) struct Bell {
+pub(crate) struct Doorbell {
     pub(crate) word: RemoteWord<u64>,
     pub(crate) value: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Offer {
     pub(crate) n: u64,
     pub(crate) record: Record,
     pub(crate) announced: Announced,
-    pub(crate) bell: Option<Bell>,
+    pub(crate) doorbell: Option<Doorbell>,
 }
 
 impl fmt::Debug for Offer {
@@ -154,12 +154,14 @@ fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
 
 /// Posts the words through which the receiver finds a message in this member's memory.
 async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Result<Rest> {
-    let Offer { n, record, announced, bell } = offer;
+    let Offer { n, record, announced, doorbell } = offer;
     let lane = Lane::new(fabric, ends, id.lane);
     let in_order = fabric.caps().puts_in_order;
     let mut posted = Posted::default();
     match announced {
-        Announced::AtReceiver => posted.offer = Some(lane.post_offer(n, record).await?).filter(|put| !put.is_over()),
+        Announced::AtReceiver => {
+            posted.offer = Some(lane.post_offer(n, record).await?).filter(|put| !put.is_complete())
+        }
         Announced::InQueue { queued, start } => {
             if let Some(start) = start {
                 posted.start = lane.post_queue_start(start).await?;
@@ -172,9 +174,9 @@ async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Res
             posted.queued = lane.post_queued(queued).await?;
         }
     }
-    if let Some(Bell { word, value }) = bell {
+    if let Some(Doorbell { word, value }) = doorbell {
         if !in_order {
-            // A check after the bell must see the offer.
+            // A check after the doorbell must see the offer.
             fabric.flush(lane.peer()).await?;
         }
         fabric.put_word(&word, value).await?;

@@ -10,8 +10,8 @@ use crate::{
 use core::{fmt, future::Future};
 use rdma_fabric::{
     LocalSpan, Pod,
+    fast_path::{FastPath, fast_path},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Communicator {
@@ -36,7 +36,7 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> impl Future<Output = Result<Receiving<'a>>> + use<'a, 'b, T> {
-        soon(Post { comm: self, into, from, index })
+        fast_path(Post { comm: self, into, from, index })
     }
 
     pub(super) async fn post_later<T: Pod>(
@@ -97,7 +97,7 @@ impl Communicator {
 }
 
 /// The number of times that a wait polls for a message before it prepares for a longer wait.
-pub(super) const LOOKS: u32 = 300;
+pub(super) const SPIN_LIMIT: u32 = 300;
 
 /// A header is posted at least once in this number of receives.
 pub(crate) const HEADERS: u64 = 1 << 14;
@@ -151,13 +151,13 @@ impl<'a> Receiving<'a> {
     /// [`FmplError::Fabric`].
     #[inline(always)]
     pub fn wait(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        soon(Wait::<true>(self))
+        fast_path(Wait::<true>(self))
     }
 
     /// Waits as part of the call that posted the receive.
     #[inline(always)]
     pub(crate) fn arrived(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        soon(Wait::<false>(self))
+        fast_path(Wait::<false>(self))
     }
 
     pub(super) async fn arrived_later<const APART: bool>(mut self) -> Result<Received> {
@@ -167,7 +167,7 @@ impl<'a> Receiving<'a> {
             (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
         })?;
         let lane = Lane::new(&comm.fabric, &ends, id.lane);
-        let flag = comm.until_said(id, &lane, n).await?;
+        let flag = comm.until_reported(id, &lane, n).await?;
         let (mut fits, mut room) = (flag.kind == Kind::Arrived, 0);
         if let Some(into) = comm.with(|state| state.lane(id).into.clone())? {
             room = into.len();
@@ -232,12 +232,12 @@ pub(super) struct Post<'a, 'b, T: Pod> {
     pub(super) index: usize,
 }
 
-impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
+impl<'a: 'b, 'b, T: Pod> FastPath<'b> for Post<'a, 'b, T> {
     type Out = Receiving<'a>;
     type Error = FmplError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<Receiving<'a>> {
+    fn fast(&mut self) -> Option<Receiving<'a>> {
         let comm = self.comm;
         let mut state = comm.enter().ok()?;
         let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
@@ -252,7 +252,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
         }
         if let Some((_, target)) = &known.target {
             // A receive often precedes a send.
-            comm.fabric.expect_put_at(target, 0);
+            comm.fabric.direct().expect_put_at(target, 0);
         }
         if !lane.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {
             return None;
@@ -261,7 +261,7 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
         Some(Receiving::new(comm, id))
     }
 
-    fn later(self) -> Boxed<'b, Result<Receiving<'a>>> {
+    fn slow(self) -> Boxed<'b, Result<Receiving<'a>>> {
         Box::pin(self.comm.post_later(self.into, self.from, self.index))
     }
 }
@@ -269,24 +269,24 @@ impl<'a: 'b, 'b, T: Pod> Call<'b> for Post<'a, 'b, T> {
 /// A wait, apart from the call that posted the receive or as part of it.
 pub(super) struct Wait<'a, const APART: bool>(pub(super) Receiving<'a>);
 
-impl<'a, const APART: bool> Call<'a> for Wait<'a, APART> {
+impl<'a, const APART: bool> FastPath<'a> for Wait<'a, APART> {
     type Out = Received;
     type Error = FmplError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<Received> {
+    fn fast(&mut self) -> Option<Received> {
         let (comm, id) = (self.0.comm, self.0.id());
         let mut state = comm.enter().ok()?;
         let peer = &state.peers[id.peer];
         let (lane, n) = (Lane::new(&comm.fabric, &peer.ends, id.lane), peer.lanes[id.lane].received);
-        let bytes = (0..LOOKS).find_map(|_| lane.arrived_now(n))?;
+        let bytes = (0..SPIN_LIMIT).find_map(|_| lane.arrived_now(n))?;
         let from = peer.member;
         state.received(id, true);
         self.0.lane = OVER;
         Some(Received { from, index: id.lane, bytes })
     }
 
-    fn later(self) -> Boxed<'a, Result<Received>> {
+    fn slow(self) -> Boxed<'a, Result<Received>> {
         Box::pin(self.0.arrived_later::<APART>())
     }
 }

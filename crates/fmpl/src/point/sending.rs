@@ -1,7 +1,7 @@
 //! Sends.
 
 use super::{
-    Bell, Source,
+    Doorbell, Source,
     deliver::{Body, Message, deliver},
     unsent::{At, Unsent},
 };
@@ -14,9 +14,9 @@ use crate::{
 use core::{future::Future, time::Duration};
 use rdma_fabric::{
     Pod,
+    fast_path::{FastPath, fast_path},
     join::{Either, race},
     provider::Boxed,
-    soon::{Call, soon},
 };
 
 impl Communicator {
@@ -36,7 +36,7 @@ impl Communicator {
         to: usize,
         index: usize,
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
-        soon(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
+        fast_path(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
     }
 
     /// Sends a message that could not be sent at the first poll.
@@ -157,7 +157,7 @@ impl Communicator {
     /// Sends a message that its receiver will fetch.
     pub(crate) async fn send_offered(&self, bytes: &[u8], id: LaneId, to: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
-        let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::BELL as u64)?)?;
+        let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::DOORBELL as u64)?)?;
         self.announced(id).await?;
         let (n, ends) = self.with(|state| {
             let n = state.begin_send(id)?;
@@ -166,13 +166,13 @@ impl Communicator {
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
         // The value is unique among all members and all messages of a member.
         let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
-        let bell = || Bell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
+        let doorbell = || Doorbell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         // A message longer than the spool waits outside it, like a message that is sent without a
         // spool.
         let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
             state.sweep_if_due(&self.fabric)?;
-            state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(bell()))
+            state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(doorbell()))
         };
         while self.spool(bytes.len(), false, spool)?.is_none() {
             self.progressing(self.one_fetched()).await?;
@@ -200,19 +200,19 @@ struct Send<'a> {
     index: usize,
 }
 
-impl<'a> Call<'a> for Send<'a> {
+impl<'a> FastPath<'a> for Send<'a> {
     type Out = ();
     type Error = FmplError;
 
     #[inline(always)]
-    fn now(&mut self) -> Option<()> {
+    fn fast(&mut self) -> Option<()> {
         if self.index >= self.comm.layout.indices() {
             return None;
         }
         self.comm.send_now(self.bytes, self.to, self.index)
     }
 
-    fn later(mut self) -> Boxed<'a, Result<()>> {
+    fn slow(mut self) -> Boxed<'a, Result<()>> {
         match self.comm.lane_of(self.index) {
             Ok(lane) => Box::pin(async move { self.comm.send_source(&mut self.bytes, self.to, lane).await }),
             Err(error) => Box::pin(core::future::ready(Err(error))),

@@ -44,7 +44,7 @@ impl Unsent<'_> {
         self.comm.fabric.detach(async move {
             let word = Record::first_word(Kind::NotThere, rest, n);
             // Errors are ignored, since no call is left to return them.
-            let _ = Lane::new(&fabric, &ends, lane).put_flag_owed(n, word).await;
+            let _ = Lane::new(&fabric, &ends, lane).put_deferred_flag(n, word).await;
         });
     }
 }

@@ -205,7 +205,7 @@ impl<'a> InParts<'a> {
         let ends = progress.ends.clone();
         let lane = Lane::new(&comm.fabric, &ends, id.lane);
         let (n, at) = (progress.n, progress.at);
-        let flag = comm.until_said(id, &lane, n).await?;
+        let flag = comm.until_reported(id, &lane, n).await?;
         let bytes = *progress.bytes.get_or_insert(flag.bytes);
         let fits = bytes <= room;
         let Some(window) = &mut self.window else { unreachable!("a receive that is not over") };

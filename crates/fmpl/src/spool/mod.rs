@@ -8,7 +8,7 @@ mod siblings;
 use crate::{
     Communicator, FmplError, Result,
     area::{Kind, Lane, OFFERS, Record, Taken},
-    point::{Bell, Offer, Pending, Source},
+    point::{Doorbell, Offer, Pending, Source},
     state::{LaneId, State},
 };
 use core::time::Duration;
@@ -116,15 +116,15 @@ impl State {
     }
 
     /// Spools message `n`, whose send then completes; `None` if there is no room, counting as free
-    /// the messages received at the last [sweep](State::sweep). If the receiver has a bell, it is
-    /// changed when the message is offered.
+    /// the messages received at the last [sweep](State::sweep). If the receiver has a doorbell, it
+    /// is changed when the message is offered.
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
         id: LaneId,
         (n, source): (u64, &mut dyn Source),
         must: bool,
-        bell: Option<Bell>,
+        doorbell: Option<Doorbell>,
     ) -> Result<Option<()>> {
         let grows = self.spool.grows();
         let otherwise = if must && !grows { Otherwise::Alone } else { Otherwise::Nowhere };
@@ -146,7 +146,7 @@ impl State {
         let lane = self.lane(id);
         (lane.sent, lane.sending) = (n + 1, false);
         let ends = self.peers[id.peer].ends.clone();
-        self.pending.push(Pending::of_spool(fabric.clone(), ends, id, Offer { n, record, announced, bell }));
+        self.pending.push(Pending::of_spool(fabric.clone(), ends, id, Offer { n, record, announced, doorbell }));
         Ok(Some(()))
     }
 

@@ -120,7 +120,7 @@ impl Communicator {
     }
 
     /// Returns the peer's record of its message `n`, from a flag or from its queue.
-    pub(crate) async fn said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Option<Record>> {
+    pub(crate) async fn report_of(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Option<Record>> {
         if let Some(flag) = lane.flag(n)? {
             return Ok(Some(flag));
         }
@@ -129,9 +129,9 @@ impl Communicator {
     }
 
     /// Waits for the peer's record of its message `n`.
-    pub(crate) async fn until_said(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Record> {
+    pub(crate) async fn until_reported(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Record> {
         loop {
-            if let Some(record) = self.said(id, lane, n).await? {
+            if let Some(record) = self.report_of(id, lane, n).await? {
                 return Ok(record);
             }
             let known = self.with(|state| state.lane(id).reading.known())?;

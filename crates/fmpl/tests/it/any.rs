@@ -1,6 +1,6 @@
 //! Receives of any index, or from any sender.
 
-use crate::bed::{everywhere, pattern, read};
+use crate::harness::{everywhere, pattern, read};
 use fmpl::{Fmpl, FmplError, Options};
 use rdma_fabric::{Fabric, ProgramResult, join::join};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The barrier, and the number of its messages and stages.
 
-use crate::bed::{everywhere, read, software};
+use crate::harness::{everywhere, read, software};
 use fmpl::{Fmpl, Op};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;

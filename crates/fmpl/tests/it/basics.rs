@@ -1,6 +1,6 @@
 //! Messages whose receives are posted.
 
-use crate::bed::{everywhere, pattern, read};
+use crate::harness::{everywhere, pattern, read};
 use fmpl::{Fmpl, Options, Received};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Duration;

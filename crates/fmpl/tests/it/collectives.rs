@@ -1,6 +1,6 @@
 //! Collectives against a serial oracle.
 
-use crate::bed::{everywhere, read, software};
+use crate::harness::{everywhere, read, software};
 use fmpl::{Communicator, Fmpl, Op, Options, Spooled};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult};
 use std::time::Duration;

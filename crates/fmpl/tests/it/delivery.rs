@@ -17,10 +17,10 @@ fn messages_in_every_order() {
 
 #[test]
 fn messages_in_random_orders() {
-    check(explorations().into_iter().filter(|exploration| !is_exhausted(exploration) && !exploration.is_mistaken()));
+    check(explorations().into_iter().filter(|exploration| !is_exhausted(exploration) && !exploration.is_mutant()));
 }
 
 #[test]
-fn mistakes_are_found() {
-    check(explorations().into_iter().filter(Exploration::is_mistaken));
+fn mutants_are_found() {
+    check(explorations().into_iter().filter(Exploration::is_mutant));
 }

@@ -1,6 +1,6 @@
 //! Sends for whose messages no memory is left.
 
-use crate::bed::pattern;
+use crate::harness::pattern;
 use checks::watchdog::watch_test;
 use fmpl::{Communicator, Fmpl, FmplError, Options};
 use rdma_fabric::{Fabric, ProgramResult};

@@ -1,6 +1,6 @@
 //! Collectives in hardware: they have the same results as those in software, and fall back to them.
 
-use crate::bed::{everywhere, pattern, read};
+use crate::harness::{everywhere, pattern, read};
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, FmplError, Op, Options, Rule, Scalar, Table};
 use rdma_fabric::{Caps, Fabric, Group, Multicasts, ProgramResult, barrier::ColourBarrier};
 use std::time::Duration;
@@ -237,7 +237,7 @@ fn hardware_that_is_not_there_is_refused() {
         let fmpl = Fmpl::init_with(&fabric, by(Choice::Hardware)).await?;
         let world = fmpl.world();
         let caps = fabric.caps();
-        let (multicasts, gates) = (caps.multicasts == Multicasts::Hardware, fabric.barrier_limits().start_gates > 0);
+        let (multicasts, gates) = (caps.multicasts == Multicasts::Hardware, fabric.gates().limits().start_gates > 0);
         let span = world.buffer::<i32>(7)?;
         fabric.write(&span, &[1; 7])?;
         let refused = |collective| Err(FmplError::NoHardware { collective });

@@ -1,6 +1,6 @@
 //! Collectives that cannot give all members the requested result.
 
-use crate::bed::{everywhere, read, software, survivors};
+use crate::harness::{everywhere, read, software, survivors};
 use fmpl::{Communicator, Fmpl, FmplError, Op};
 use rdma_fabric::{
     Atomics, Fabric, FabricError, Group, LocalSpan, ProgramResult, Rank,

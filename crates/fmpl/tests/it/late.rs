@@ -2,7 +2,7 @@
 //!
 //! No receiver may depend on another call of the sender.
 
-use crate::bed::{machines, pattern};
+use crate::harness::{machines, pattern};
 use checks::watchdog::watch_test;
 use fmpl::{Communicator, Fmpl, Options};
 use rdma_fabric::{Fabric, ProgramResult};

@@ -4,12 +4,12 @@
 //! The code is that of the library, except for the set-up: the members already know each other and
 //! the receive buffers. Receives go into plain memory, of which loom reports every race.
 
-use explore::mutant::{Mutation, mutant};
+use explore::mutant::{Mutant, mutated};
 use fmpl::{Buffer, Fmpl, Options};
 use loom_fabric::{
     Access, Config,
     Delivery::{self, AtFlush, AtPost},
-    Seat, check, check_fails, run_after,
+    RankHandle, check, check_fails, run_after,
 };
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::{cell::Cell, rc::Rc, time::Duration};
@@ -26,14 +26,14 @@ enum Job {
 }
 
 #[derive(Debug)]
-struct Spoiled {
-    spoils: bool,
+struct Mutated {
+    enabled: bool,
     begun: Rc<Cell<bool>>,
 }
 
-impl Mutation for Spoiled {
+impl Mutant for Mutated {
     fn flushes(&self, _: Option<Rank>) -> bool {
-        !self.spoils || !self.begun.get()
+        !self.enabled || !self.begun.get()
     }
 }
 
@@ -45,14 +45,14 @@ struct Member {
 }
 
 impl Member {
-    async fn begin(loom: Fabric, job: Job, spoils: bool) -> ProgramResult<Self> {
+    async fn begin(loom: Fabric, job: Job, enabled: bool) -> ProgramResult<Self> {
         let begun = Rc::new(Cell::new(false));
-        let fabric = mutant(loom.clone(), Spoiled { spoils, begun: begun.clone() });
+        let fabric = mutated(loom.clone(), Mutated { enabled, begun: begun.clone() });
         let options = Options::default().indices(1).any_indices(0).peers(2);
         let options = if let Job::Spooled(_) = job { options.spool(64, Duration::ZERO) } else { options };
         let fmpl = Fmpl::init_with(&fabric, options).await?;
         let world = fmpl.world();
-        let buffer = Seat::of(&loom).watched(|| world.buffer::<u64>(1))?;
+        let buffer = RankHandle::of(&loom).watched(|| world.buffer::<u64>(1))?;
         for root in 0..2 {
             world.broadcast(&buffer, root).await?;
         }
@@ -97,10 +97,15 @@ impl Member {
     }
 }
 
-fn model(delivery: Delivery, job: Job, spoils: bool, relaxed: fn(Access) -> bool) -> impl Fn() + Send + Sync + 'static {
+fn model(
+    delivery: Delivery,
+    job: Job,
+    enabled: bool,
+    relaxed: fn(Access) -> bool,
+) -> impl Fn() + Send + Sync + 'static {
     move || {
         let config = Config { cells_per_rank: 1024, relaxed, ..Config::new(2, delivery) };
-        let set_up = move |loom| async move { Member::begin(loom, job, spoils).await.expect("the set-up is right") };
+        let set_up = move |loom| async move { Member::begin(loom, job, enabled).await.expect("the set-up is right") };
         run_after(config, set_up, move |_, member| async move {
             member.run(job).await.expect("no error is possible");
             member

@@ -1,6 +1,6 @@
 //! Members that continue when others are lost.
 
-use crate::bed::{read, survivors};
+use crate::harness::{read, survivors};
 use fmpl::{Fmpl, FmplError, Options};
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;

@@ -3,11 +3,11 @@
 mod any;
 mod barriers;
 mod basics;
-mod bed;
 mod collectives;
 mod delivery;
 mod full;
 mod hardware;
+mod harness;
 mod incomplete;
 mod late;
 mod loom;

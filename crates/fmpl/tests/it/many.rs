@@ -1,6 +1,6 @@
 //! Many communicators of a rank.
 
-use crate::bed::pattern;
+use crate::harness::pattern;
 use checks::watchdog::watch_test;
 use fmpl::{Communicator, Fmpl, Options};
 use rdma_fabric::{Fabric, Program, ProgramResult};

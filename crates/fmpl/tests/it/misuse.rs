@@ -1,6 +1,6 @@
 //! Calls that fail because of invalid arguments or misuse.
 
-use crate::bed::{everywhere, read};
+use crate::harness::{everywhere, read};
 use fmpl::{Algorithm, Direction, Fmpl, FmplError, Op, Options};
 use rdma_fabric::{Fabric, FabricError, ProgramResult};
 use std::time::Duration;

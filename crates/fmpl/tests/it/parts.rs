@@ -1,6 +1,6 @@
 //! Messages from and into any memory, in one part or several.
 
-use crate::bed::{everywhere, pattern, read};
+use crate::harness::{everywhere, pattern, read};
 use fmpl::{Communicator, Fmpl, FmplError, Options, Sink, Source};
 use rdma_fabric::{Fabric, Group, LocalSpan, ProgramResult};
 use std::{pin::pin, time::Duration};

@@ -5,7 +5,7 @@
 //! messages a receive of any index or sender takes is unspecified, but the messages of one sender,
 //! receiver and index arrive in the order sent, exactly once, with the correct bytes.
 
-use crate::bed::{machines, pattern, read};
+use crate::harness::{machines, pattern, read};
 use fmpl::{Buffer, Communicator, Fmpl, Op, Options, Received};
 use proptest::{
     prelude::*,

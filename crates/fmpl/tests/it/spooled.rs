@@ -1,6 +1,6 @@
 //! Messages that wait in their sender's memory.
 
-use crate::bed::{everywhere, pattern, read};
+use crate::harness::{everywhere, pattern, read};
 use fmpl::{Fmpl, Options, Spooled};
 use rdma_fabric::{Fabric, Group, ProgramResult, join::join};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use checks::killed::die;
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
-    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
+    provider::{Ended, Place, Posted, Provider, Sink, Source, WaitFor, WaitState},
 };
 use std::{
     sync::{
@@ -48,7 +48,7 @@ impl Points {
 
 /// Returns this rank's fabric with these points.
 pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
-    fabric.under(Mortal { below: fabric.clone(), points })
+    fabric.layered(Mortal { below: fabric.clone(), points })
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ struct Mortal {
 }
 
 impl Provider for Mortal {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, wake, nop, poll, test, forget, try_notice);
     forward!(copy, now, detach, optional, read, write);
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
@@ -73,21 +73,21 @@ impl Provider for Mortal {
         self.points.around(|| self.below.provider().atomic(word, amo))
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let flushed = matches!(goal, Goal::Flush(_));
-        if flushed && slot.is_empty() {
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let flushed = matches!(wait_for, WaitFor::Flush(_));
+        if flushed && wait_state.is_empty() {
             self.points.pass();
         }
-        let polled = self.below.provider().poll_wait(slot, goal, cx);
+        let polled = self.below.provider().poll_wait(wait_state, wait_for, cx);
         if flushed && polled.is_ready() {
             self.points.pass();
         }
         polled
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        let is_word = matches!(goal, Goal::Word(..));
-        self.below.provider().end_wait(slot, goal, ended);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        let is_word = matches!(wait_for, WaitFor::Word(..));
+        self.below.provider().end_wait(wait_state, wait_for, ended);
         if is_word && ended == Ended::Reached {
             self.points.pass();
         }

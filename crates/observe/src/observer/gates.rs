@@ -9,7 +9,7 @@ use crate::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
-    provider::{BarrierUnit, Colours, Slot},
+    provider::{BarrierUnit, Colours, WaitState},
 };
 use std::task::{Context, Poll};
 
@@ -25,12 +25,12 @@ impl Observer {
         self.below.provider().colours().ok_or(NO_COLOURS)
     }
 
-    fn begin_gate(&self, slot: &mut Slot, deps: &Deps<'_>) {
-        self.waits.begin(slot, Event::new(EventKind::WaitGate, only(deps), self.now_ps()));
+    fn begin_gate(&self, wait_state: &mut WaitState, deps: &Deps<'_>) {
+        self.waits.begin(wait_state, Event::new(EventKind::WaitGate, only(deps), self.now_ps()));
     }
 
-    fn end_gate(&self, slot: &mut Slot, end_below: impl FnOnce(&mut Slot)) {
-        let Some(mut wait) = self.waits.end(slot) else { return };
+    fn end_gate(&self, wait_state: &mut WaitState, end_below: impl FnOnce(&mut WaitState)) {
+        let Some(mut wait) = self.waits.end(wait_state) else { return };
         if !wait.below.is_empty() {
             end_below(&mut wait.below);
         }
@@ -40,7 +40,7 @@ impl Observer {
 
 impl BarrierUnit for Observer {
     fn limits(&self) -> BarrierLimits {
-        self.below.barrier_limits()
+        self.below.gates().limits()
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
@@ -48,41 +48,41 @@ impl BarrierUnit for Observer {
     }
 
     fn free(&self, gates: &[GateId]) {
-        self.below.free_gates(gates);
+        self.below.gates().free(gates);
     }
 
     fn set(&self, wirings: &[Wiring]) -> Result<()> {
-        self.below.set_gates(wirings)
+        self.below.gates().set(wirings)
     }
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
-        self.below.start_gate(gate, values)
+        self.below.gates().start(gate, values)
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        self.below.poll_gate(gate, deps)
+        self.below.gates().poll(gate, deps)
     }
 
     fn poll(
         &self,
-        slot: &mut Slot,
+        wait_state: &mut WaitState,
         gate: GateId,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let unit = self.unit()?;
-        if slot.is_empty() {
-            self.begin_gate(slot, &deps);
+        if wait_state.is_empty() {
+            self.begin_gate(wait_state, &deps);
         }
-        let stands = self.waits.poll(slot, |below| unit.poll(below, gate, deps, cx));
+        let stands = self.waits.poll(wait_state, |below| unit.poll(below, gate, deps, cx));
         if stands.is_ready() {
-            BarrierUnit::end_wait(self, slot);
+            BarrierUnit::end_wait(self, wait_state);
         }
         stands
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
-        self.end_gate(slot, |below| {
+    fn end_wait(&self, wait_state: &mut WaitState) {
+        self.end_gate(wait_state, |below| {
             if let Ok(unit) = self.unit() {
                 unit.end_wait(below);
             }
@@ -109,20 +109,20 @@ impl Colours for Observer {
         self.coloured()?.start(colour)
     }
 
-    fn poll(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll(&self, wait_state: &mut WaitState, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let colours = self.coloured()?;
-        if slot.is_empty() {
-            self.begin_gate(slot, &deps);
+        if wait_state.is_empty() {
+            self.begin_gate(wait_state, &deps);
         }
-        let stands = self.waits.poll(slot, |below| colours.poll(below, colour, deps, cx));
+        let stands = self.waits.poll(wait_state, |below| colours.poll(below, colour, deps, cx));
         if stands.is_ready() {
-            Colours::end_wait(self, slot);
+            Colours::end_wait(self, wait_state);
         }
         stands
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
-        self.end_gate(slot, |below| {
+    fn end_wait(&self, wait_state: &mut WaitState) {
+        self.end_gate(wait_state, |below| {
             if let Ok(colours) = self.coloured() {
                 colours.end_wait(below);
             }

@@ -13,10 +13,10 @@ use crate::{
 };
 use operations::Operation;
 use rdma_fabric::{
-    Amo, Blocks, Fabric, Notice, OwnedMemory, Pact, Rank, Region, Result, forward,
+    AccessPolicy, Amo, Blocks, Fabric, Notice, OwnedMemory, Rank, Region, Result, forward,
     provider::{
-        BarrierUnit, BlockPuts, Boxed, Colours, Ended, Goal, HelperTask, Keyless, Multicast, Place, Posted, Provider,
-        Queues, Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Colours, Ended, HelperTask, Multicast, Place, Posted, Protected, Provider,
+        Queues, Sink, Source, Token, WaitFor, WaitState,
     },
 };
 use slab::{Latest, Slab};
@@ -29,11 +29,11 @@ use waits::{Wait, Waits};
 /// Wraps `fabric` so that every operation and wait is recorded in a [`Recorder`].
 ///
 /// Nothing else changes: results, errors, order and virtual time are those of `fabric`, except that
-/// there are no references to memory without a key. An operation costs the same as with memory that
+/// there are no references to protected memory. An operation costs the same as with memory that
 /// is not mapped, plus two uncontended locks and two clock reads.
 #[must_use]
 pub fn observed(fabric: &Fabric, recorder: Recorder) -> Fabric {
-    fabric.under(Observer::new(fabric.clone(), recorder))
+    fabric.layered(Observer::new(fabric.clone(), recorder))
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Drop for Registering<'_> {
 }
 
 impl Provider for Observer {
-    forward!(alloc, adopt, resolve_hidden, read, write, ring, now, detach, abort);
+    forward!(alloc, adopt, resolve_hidden, read, write, wake, now, detach, abort);
 
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
         self.registering(self.below.provider().alloc_symmetric(bytes))
@@ -153,26 +153,26 @@ impl Provider for Observer {
         Ok(notice)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Goal::Charge(..) = goal {
-            return self.below.provider().poll_wait(slot, goal, cx);
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let WaitFor::Charge(..) = wait_for {
+            return self.below.provider().poll_wait(wait_state, wait_for, cx);
         }
-        if slot.is_empty() {
-            self.waits.begin(slot, self.beginning(&goal));
+        if wait_state.is_empty() {
+            self.waits.begin(wait_state, self.beginning(&wait_for));
         }
-        self.waits.poll(slot, |below| self.below.provider().poll_wait(below, goal, cx))
+        self.waits.poll(wait_state, |below| self.below.provider().poll_wait(below, wait_for, cx))
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        if let Goal::Charge(..) = goal {
-            return self.below.provider().end_wait(slot, goal, ended);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        if let WaitFor::Charge(..) = wait_for {
+            return self.below.provider().end_wait(wait_state, wait_for, ended);
         }
         // If no wait began, the first check of the word succeeded.
-        let mut wait = self.waits.end(slot).unwrap_or_else(|| Wait::new(self.beginning(&goal)));
-        if !wait.below.is_empty() || matches!(goal, Goal::Word(..)) {
-            self.below.provider().end_wait(&mut wait.below, goal, ended);
+        let mut wait = self.waits.end(wait_state).unwrap_or_else(|| Wait::new(self.beginning(&wait_for)));
+        if !wait.below.is_empty() || matches!(wait_for, WaitFor::Word(..)) {
+            self.below.provider().end_wait(&mut wait.below, wait_for, ended);
         }
-        self.wait_ends(&wait, &goal, ended);
+        self.wait_ends(&wait, &wait_for, ended);
     }
 
     fn multicast(&self) -> Option<&dyn Multicast> {
@@ -195,8 +195,8 @@ impl Provider for Observer {
         self.below.provider().colours().map(|_| self as _)
     }
 
-    fn keyless(&self) -> Option<&dyn Keyless> {
-        self.below.provider().keyless().map(|_| self as _)
+    fn protected(&self) -> Option<&dyn Protected> {
+        self.below.provider().protected().map(|_| self as _)
     }
 
     fn helper(&self, _: &Fabric, name: &'static str, task: HelperTask) -> Result<()> {
@@ -216,8 +216,8 @@ impl Multicast for Observer {
         let first = put(&to[0]);
         let below = self.below.provider().multicast().expect("there are some");
         let posted = below.multicast(to, from);
-        if matches!(posted, Posted::Over(_) | Posted::Pending(_)) {
-            to[1..].iter().for_each(|to| drop(self.posted(Posted::Over(0), put(to))));
+        if matches!(posted, Posted::Complete(_) | Posted::Pending(_)) {
+            to[1..].iter().for_each(|to| drop(self.posted(Posted::Complete(0), put(to))));
         }
         self.posted(posted, first)
     }
@@ -232,12 +232,12 @@ impl BlockPuts for Observer {
     }
 }
 
-/// Memory without a key is observed as well.
-impl Keyless for Observer {
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+/// Protected memory is observed as well.
+impl Protected for Observer {
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric> {
         // Accesses through references would not be seen.
-        let below = self.below.keyless(pact.without_references())?;
-        Ok(like.beside(Observer::new(below, self.recorder.clone())))
+        let below = self.below.protected(policy.without_references())?;
+        Ok(like.sibling(Observer::new(below, self.recorder.clone())))
     }
 
     fn abandon(&self, region: Region) {

@@ -29,7 +29,7 @@ impl Observer {
         {
             let counts = &mut self.recorder.lock().counts;
             match &posted {
-                Posted::Over(_) | Posted::Pending(_) => {
+                Posted::Complete(_) | Posted::Pending(_) => {
                     counts.note(event.kind, event.peer, 1, event.bytes);
                     if event.kind == EventKind::PutNotify {
                         let sent = &mut counts.with(event.peer).notices_sent;
@@ -42,9 +42,9 @@ impl Observer {
             }
         }
         match posted {
-            Posted::Over(word) => {
-                self.is_over(event, None);
-                Posted::Over(word)
+            Posted::Complete(word) => {
+                self.completed(event, None);
+                Posted::Complete(word)
             }
             Posted::Pending(token) => {
                 let operation = Operation { token, event: Some(event), waiting_since: None };
@@ -54,7 +54,7 @@ impl Observer {
         }
     }
 
-    fn is_over(&self, event: Event, waiting_since: Option<u64>) {
+    fn completed(&self, event: Event, waiting_since: Option<u64>) {
         let end_ps = self.now_ps();
         let mut record = self.recorder.lock();
         if let Some(since) = waiting_since {
@@ -89,18 +89,18 @@ impl Observer {
     fn operation_ends(&self, token: &Token) -> Option<Token> {
         let Operation { token, event, waiting_since } = self.operations.take(token.0.get())?;
         if let Some(event) = event {
-            self.is_over(event, waiting_since);
+            self.completed(event, waiting_since);
         }
         Some(token)
     }
 
     pub(super) fn test_operation(&self, token: &Token) -> bool {
-        let is_over = self.token_below(token).is_none_or(|below| self.below.provider().test(&below));
+        let completed = self.token_below(token).is_none_or(|below| self.below.provider().test(&below));
         let known = |operation: &mut Operation| operation.event.take().zip(Some(operation.waiting_since));
-        if is_over && let Some((event, since)) = self.operations.with(token.0.get(), known).flatten() {
-            self.is_over(event, since);
+        if completed && let Some((event, since)) = self.operations.with(token.0.get(), known).flatten() {
+            self.completed(event, since);
         }
-        is_over
+        completed
     }
 
     pub(super) fn forget_operation(&self, token: &Token) {

@@ -16,7 +16,7 @@ use crate::{
 use rdma_fabric::{
     Deps, Fabric, FabricError, Refused, Region, Result,
     control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, Queue, QueueSide, Queues, Slot},
+    provider::{Ended, Queue, QueueSide, Queues, WaitState},
 };
 use std::task::{Context, Poll};
 
@@ -49,7 +49,7 @@ impl Recorder {
 
 impl Queues for Observer {
     fn limits(&self) -> QueueLimits {
-        self.below.queue_limits()
+        self.below.queues().limits()
     }
 
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
@@ -76,9 +76,9 @@ impl ObservedQueue {
         self.fabric.provider().now().as_picos()
     }
 
-    /// Ends the wait of a slot, and that of the slot below.
-    fn ended(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
-        let mut wait = self.waits.end(slot)?;
+    /// Ends the wait of a state, and that of the state below.
+    fn ended(&self, wait_state: &mut WaitState, side: Option<QueueSide>, ended: Ended) -> Option<Wait> {
+        let mut wait = self.waits.end(wait_state)?;
         if !wait.below.is_empty() {
             self.below.end_wait(&mut wait.below, side, ended);
         }
@@ -134,17 +134,23 @@ impl Queue for ObservedQueue {
         (posted, outcome)
     }
 
-    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if slot.is_empty() {
+    fn poll_post(
+        &self,
+        wait_state: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        if wait_state.is_empty() {
             // The posting has just found no room; it is not refused but waits.
             self.full(posting, |full| *full = full.saturating_sub(1));
             let target = target_of(posting);
-            self.waits.begin(slot, Event::new(EventKind::WaitRoom, target, self.now_ps()));
+            self.waits.begin(wait_state, Event::new(EventKind::WaitRoom, target, self.now_ps()));
         }
-        let stands = self.waits.poll(slot, |below| self.below.poll_post(below, posting, deps, cx));
+        let stands = self.waits.poll(wait_state, |below| self.below.poll_post(below, posting, deps, cx));
         if let Poll::Ready(posted) = &stands {
             let ended = if matches!(posted, Ok(())) { Ended::Reached } else { Ended::GivenUp };
-            self.end_wait(slot, None, ended);
+            self.end_wait(wait_state, None, ended);
             if posted.is_ok() {
                 self.recorder.commanded(self.now_ps(), posting);
             }
@@ -164,15 +170,21 @@ impl Queue for ObservedQueue {
         Ok(notice)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if slot.is_empty() {
-            self.waits.begin(slot, Event::new(EventKind::WaitNotice, only(&deps), self.now_ps()));
+    fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        side: QueueSide,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        if wait_state.is_empty() {
+            self.waits.begin(wait_state, Event::new(EventKind::WaitNotice, only(&deps), self.now_ps()));
         }
-        self.waits.poll(slot, |below| self.below.poll_wait(below, side, deps, cx))
+        self.waits.poll(wait_state, |below| self.below.poll_wait(below, side, deps, cx))
     }
 
-    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended) {
-        if let Some(mut wait) = self.ended(slot, side, ended) {
+    fn end_wait(&self, wait_state: &mut WaitState, side: Option<QueueSide>, ended: Ended) {
+        if let Some(mut wait) = self.ended(wait_state, side, ended) {
             if side == Some(QueueSide::Notice) && ended == Ended::Reached {
                 wait.event.peer = self.noticed.take().or(wait.event.peer);
             }

@@ -8,15 +8,15 @@ use crate::{
 };
 use rdma_fabric::{
     Rank,
-    provider::{Ended, Goal, Slot},
+    provider::{Ended, WaitFor, WaitState},
 };
 use std::{mem, task::Poll};
 
 /// A wait that has begun.
 #[derive(Debug)]
 pub(super) struct Wait {
-    /// The slot of the provider below.
-    pub(super) below: Slot,
+    /// The wait state of the provider below.
+    pub(super) below: WaitState,
     /// The event, without its end.
     pub(super) event: Event,
     /// Whether a poll found it pending.
@@ -25,24 +25,24 @@ pub(super) struct Wait {
 
 impl Wait {
     pub(super) fn new(event: Event) -> Self {
-        Wait { below: Slot::default(), event, blocked: false }
+        Wait { below: WaitState::default(), event, blocked: false }
     }
 }
 
-/// The waits that have begun. Outer slots hold their numbers: the provider below may need all of a
-/// slot for itself.
+/// The waits that have begun. Outer wait states hold their numbers: the provider below may need all
+/// of a wait state for itself.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Slab<Wait>);
 
 impl Waits {
     /// Stores a wait that begins, and its number in `slot`.
-    pub(super) fn begin(&self, slot: &mut Slot, event: Event) {
-        slot.0[0] = self.0.put(Wait::new(event)).get();
+    pub(super) fn begin(&self, wait_state: &mut WaitState, event: Event) {
+        wait_state.0[0] = self.0.put(Wait::new(event)).get();
     }
 
     /// Polls a wait that has begun.
-    pub(super) fn poll<T>(&self, slot: &Slot, poll: impl FnOnce(&mut Slot) -> Poll<T>) -> Poll<T> {
-        let number = slot.0[0];
+    pub(super) fn poll<T>(&self, wait_state: &WaitState, poll: impl FnOnce(&mut WaitState) -> Poll<T>) -> Poll<T> {
+        let number = wait_state.0[0];
         // Not while the lock is held.
         let mut below = self.0.with(number, |wait| mem::take(&mut wait.below)).unwrap_or_default();
         let stands = poll(&mut below);
@@ -53,9 +53,9 @@ impl Waits {
         stands
     }
 
-    /// Takes the wait of a slot and empties the slot; `None` if no wait began.
-    pub(super) fn end(&self, slot: &mut Slot) -> Option<Wait> {
-        self.0.take(mem::take(slot).0[0])
+    /// Takes the wait of a state and empties the state; `None` if no wait began.
+    pub(super) fn end(&self, wait_state: &mut WaitState) -> Option<Wait> {
+        self.0.take(mem::take(wait_state).0[0])
     }
 }
 
@@ -76,36 +76,36 @@ impl Recorder {
 impl Observer {
     /// Returns the event of a wait that begins now, and counts the wait if all waits of its kind
     /// are counted.
-    pub(super) fn beginning(&self, goal: &Goal<'_>) -> Event {
+    pub(super) fn beginning(&self, wait_for: &WaitFor<'_>) -> Event {
         let now_ps = self.now_ps();
         let counts = &mut self.recorder.lock().counts;
-        match goal {
-            Goal::Word(word, deps) => {
+        match wait_for {
+            WaitFor::Word(word, deps) => {
                 counts.word_waits += 1;
                 Event::new(EventKind::WaitWord, only(deps), now_ps).at(word.addr(), word.len())
             }
-            Goal::Notice(deps) => Event::new(EventKind::WaitNotice, only(deps), now_ps),
-            Goal::Room(target) => Event::new(EventKind::WaitRoom, target.map(Rank::number), now_ps),
-            Goal::Flush(target) => {
+            WaitFor::Notice(deps) => Event::new(EventKind::WaitNotice, only(deps), now_ps),
+            WaitFor::Room(target) => Event::new(EventKind::WaitRoom, target.map(Rank::number), now_ps),
+            WaitFor::Flush(target) => {
                 let target = target.map(Rank::number);
                 counts.with(target).flushes += 1;
                 Event::new(EventKind::Flush, target, now_ps)
             }
-            Goal::Until(_) => Event::new(EventKind::Sleep, None, now_ps),
-            Goal::Busy(_) | Goal::Charge(..) => Event::new(EventKind::Compute, None, now_ps),
+            WaitFor::Until(_) => Event::new(EventKind::Sleep, None, now_ps),
+            WaitFor::Busy(_) | WaitFor::Charge(..) => Event::new(EventKind::Compute, None, now_ps),
         }
     }
 
     /// Records a wait that has ended.
-    pub(super) fn wait_ends(&self, wait: &Wait, goal: &Goal<'_>, ended: Ended) {
+    pub(super) fn wait_ends(&self, wait: &Wait, wait_for: &WaitFor<'_>, ended: Ended) {
         let end_ps = self.now_ps();
-        let kind = match goal {
-            Goal::Word(..) => WaitKind::Word,
-            Goal::Notice(_) if ended == Ended::Reached => return self.notice_was_awaited(wait, end_ps),
-            Goal::Notice(_) => WaitKind::Notice,
-            Goal::Room(_) => WaitKind::Room,
-            Goal::Flush(_) => WaitKind::Flush,
-            Goal::Until(_) | Goal::Busy(_) | Goal::Charge(..) => return self.spent(wait, end_ps),
+        let kind = match wait_for {
+            WaitFor::Word(..) => WaitKind::Word,
+            WaitFor::Notice(_) if ended == Ended::Reached => return self.notice_was_awaited(wait, end_ps),
+            WaitFor::Notice(_) => WaitKind::Notice,
+            WaitFor::Room(_) => WaitKind::Room,
+            WaitFor::Flush(_) => WaitKind::Flush,
+            WaitFor::Until(_) | WaitFor::Busy(_) | WaitFor::Charge(..) => return self.spent(wait, end_ps),
         };
         self.recorder.ended(wait, kind, end_ps);
     }

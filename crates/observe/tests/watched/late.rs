@@ -2,7 +2,7 @@
 
 use rdma_fabric::{
     Amo, Fabric, Result, Time, forward,
-    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source, Token},
+    provider::{Ended, Place, Posted, Provider, Sink, Source, Token, WaitFor, WaitState},
 };
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use std::{
 /// The number of unsuccessful polls of each operation.
 const POLLS: u32 = 2;
 /// The contents of a wait's slot, of which it uses all.
-const WAITING: Slot = Slot([1, 2, 3, 4]);
+const WAITING: WaitState = WaitState([1, 2, 3, 4]);
 
 /// Delays the operations of the fabric below. Its clock counts unsuccessful polls, in microseconds.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Underway {
 impl Late {
     pub(crate) fn over(below: &Fabric) -> Fabric {
         let (polls, posted) = (AtomicU64::new(0), Mutex::default());
-        below.under(Late { below: below.clone(), polls, posted })
+        below.layered(Late { below: below.clone(), polls, posted })
     }
 
     fn posted(&self) -> MutexGuard<'_, Underway> {
@@ -54,7 +54,7 @@ impl Late {
             return Posted::Full;
         }
         let word = match now() {
-            Posted::Over(word) => word,
+            Posted::Complete(word) => word,
             other => return other,
         };
         let number = posted.postings;
@@ -70,7 +70,7 @@ impl Late {
 }
 
 impl Provider for Late {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, try_notice, detach, optional);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake, try_notice, detach, optional);
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
         self.post(|| self.below.provider().put(to, from, notice), None)
@@ -78,7 +78,7 @@ impl Provider for Late {
 
     fn get(&self, from: &Place, to: Sink<'_>) -> Posted {
         match to {
-            Sink::Bytes(_) => self.post(|| Posted::Over(0), Some(from.clone())),
+            Sink::Bytes(_) => self.post(|| Posted::Complete(0), Some(from.clone())),
             own => self.post(|| self.below.provider().get(from, own), None),
         }
     }
@@ -92,7 +92,7 @@ impl Provider for Late {
     }
 
     fn nop(&self) -> Posted {
-        self.post(|| Posted::Over(0), None)
+        self.post(|| Posted::Complete(0), None)
     }
 
     fn poll(&self, token: &mut Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -101,7 +101,7 @@ impl Provider for Late {
         }
         let (_, word, from) = self.posted().operations.remove(&token.0.get()).expect("its own");
         if let Some(from) = from {
-            assert!(matches!(self.below.provider().get(&from, into), Posted::Over(_)));
+            assert!(matches!(self.below.provider().get(&from, into), Posted::Complete(_)));
         }
         Poll::Ready(Ok(word))
     }
@@ -117,24 +117,24 @@ impl Provider for Late {
         self.posted().operations.remove(&token.0.get()).expect("its own");
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Room(_) | Goal::Flush(_) if slot.is_empty() => {
-                *slot = WAITING;
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Room(_) | WaitFor::Flush(_) if wait_state.is_empty() => {
+                *wait_state = WAITING;
                 self.pending(cx)
             }
-            Goal::Room(_) | Goal::Flush(_) => {
-                assert_eq!(*slot, WAITING);
+            WaitFor::Room(_) | WaitFor::Flush(_) => {
+                assert_eq!(*wait_state, WAITING);
                 Poll::Ready(Ok(()))
             }
-            _ => self.below.provider().poll_wait(slot, goal, cx),
+            _ => self.below.provider().poll_wait(wait_state, wait_for, cx),
         }
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        match goal {
-            Goal::Room(_) | Goal::Flush(_) => assert_eq!(std::mem::take(slot), WAITING),
-            _ => self.below.provider().end_wait(slot, goal, ended),
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        match wait_for {
+            WaitFor::Room(_) | WaitFor::Flush(_) => assert_eq!(std::mem::take(wait_state), WAITING),
+            _ => self.below.provider().end_wait(wait_state, wait_for, ended),
         }
     }
 

@@ -184,8 +184,8 @@ fn waits_last_until_they_are_over_or_given_up() {
 #[test]
 fn commands_wait_for_room_and_their_end() {
     let record = recorded(Clone::clone, async |fabric| {
-        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(16))?;
-        let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(16))?;
+        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
         let region = fabric.alloc(64)?;
         let (at, from) = (queue.register_fixed(&region, 1)?, sender.register(&region)?);
         let nop = Posting::new(Command::Nop);

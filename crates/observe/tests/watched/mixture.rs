@@ -2,7 +2,7 @@
 
 use observe::{EventKind, Recorder, observed};
 use rdma_fabric::{
-    Deps, Fabric, Group, Pact, ProgramResult, Rank,
+    AccessPolicy, Deps, Fabric, Group, ProgramResult, Rank,
     barrier::Barrier,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     join::join,
@@ -36,10 +36,10 @@ async fn play(fabric: &Fabric) -> ProgramResult<()> {
     assert!(fabric.try_notice()?.is_none());
     fabric.compute(Duration::from_micros(1)).await;
     fabric.sleep_until(fabric.now() + Duration::from_micros(20)).await;
-    let locked = fabric.keyless(Pact::copies([1, 2]))?;
+    let locked = fabric.protected(AccessPolicy::copies([1, 2]))?;
     let hidden = locked.alloc_symmetric(8).await?;
     locked.put_word(&locked.remote_word::<u64>(hidden.at(other, 0))?, 1).await?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
     queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
     queue
         .try_post(Posting { tcq_notice: true, ..Posting::new(Command::Nop) })

@@ -10,8 +10,8 @@ use crate::{
     buffer::Memory,
     engine::Demand,
     init::{
-        Agreed, Block, Channel, Compared, Handles, Made, Outcome, RequestBuilder, Staged, Wires, all_succeed, engines,
-        least, longest, open, sides,
+        Agreed, Block, Channel, Compared, Connections, Handles, Made, Outcome, RequestBuilder, Staged, all_succeed,
+        engines, least, longest, open, sides,
     },
     nodes::Nodes,
     publish::publish,
@@ -36,18 +36,18 @@ pub(crate) async fn make(
     }
     let (channels, agreed): (Vec<Channel>, Vec<Agreed>) =
         plan.channels.iter().map(|planned| (planned.channel.clone(), planned.agreed.clone())).unzip();
-    let wires = wires(&fabric, &plan, &channels, sides(&builder.blocks));
-    let wires = all_succeed(builder.group, wires).await?;
+    let connections = connections(&fabric, &plan, &channels, sides(&builder.blocks));
+    let connections = all_succeed(builder.group, connections).await?;
     let ranks: Vec<Rank> = match plan.channels.iter().any(|planned| planned.backing != Backing::Edges) {
         true => (0..builder.group.len()).map(|member| builder.group.rank(member)).collect::<Result<_, _>>()?,
         false => channels.iter().map(|channel| channel.rank).collect(),
     };
-    let compared = [Compared { channels: &channels, agreed, wires }];
+    let compared = [Compared { channels: &channels, agreed, connections }];
     let relays = Some((&demands[0][..], &ranks[..]));
     let mut engines =
         engines(builder.group, builder.headers, &compared, opened, (&Handles::open(&fabric), 0), relays).await?;
-    let (engine, [Compared { wires, .. }]) = (engines.pop().expect("one was asked for"), compared);
-    Ok(Some(Made { engine, wires, fabric, form, obstacle, aggregation: aggregation.into(), guarded: None }))
+    let (engine, [Compared { connections, .. }]) = (engines.pop().expect("one was asked for"), compared);
+    Ok(Some(Made { engine, connections, fabric, form, obstacle, aggregation: aggregation.into(), guarded: None }))
 }
 
 /// Makes this member's plan; `None` if no two blocks of the group travel together. Collective.
@@ -103,8 +103,13 @@ async fn opposite(
 }
 
 /// Returns the memory that the channels address.
-fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): (&[Block], &[Block])) -> Result<Wires> {
-    let mut wires = Wires::of_channels(fabric, channels)?;
+fn connections(
+    fabric: &Fabric,
+    plan: &Plan,
+    channels: &[Channel],
+    (sends, receives): (&[Block], &[Block]),
+) -> Result<Connections> {
+    let mut connections = Connections::of_channels(fabric, channels)?;
     let room = |room: &Option<(u64, _)>| match *room {
         None => Ok(None),
         Some((bytes, width)) => Memory::new(fabric, bytes as usize, width).map(Some),
@@ -114,7 +119,7 @@ fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): 
     for planned in &plan.channels {
         let memory = match planned.backing {
             Backing::Edges => {
-                wires.exchange(fabric, &planned.channel, &planned.agreed, sends, receives)?;
+                connections.exchange(fabric, &planned.channel, &planned.agreed, sends, receives)?;
                 continue;
             }
             Backing::Out(place) => out[place].clone(),
@@ -122,10 +127,14 @@ fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): 
             Backing::Send(slot) => Some(sends[slot].memory.clone()),
             Backing::Receive(slot) => Some(receives[slot].memory.clone()),
         };
-        if planned.channel.out.is_some() { wires.address(memory, None) } else { wires.address(None, memory) }
+        if planned.channel.out.is_some() {
+            connections.address(memory, None)
+        } else {
+            connections.address(None, memory)
+        }
     }
     for (packs, blocks, memory, staged) in
-        [(&plan.packs, sends, &out, &mut wires.packs), (&plan.unpacks, receives, &inn, &mut wires.unpacks)]
+        [(&plan.packs, sends, &out, &mut connections.packs), (&plan.unpacks, receives, &inn, &mut connections.unpacks)]
     {
         let at = |packed: &Packed| {
             let memory = memory[packed.neighbour].clone()?;
@@ -133,5 +142,5 @@ fn wires(fabric: &Fabric, plan: &Plan, channels: &[Channel], (sends, receives): 
         };
         staged.extend(packs.iter().filter_map(at));
     }
-    Ok(wires)
+    Ok(connections)
 }

@@ -4,14 +4,15 @@
 //! References are created from a [`Mapped`], whose mapping the fabric guarantees, while a view is
 //! entered in the buffer's table of claims. The safety argument for this crate's part:
 //!
-//! * The memory is allocated under the pact [`data`], which is created only here. The handle never
+//! * The memory is allocated under the access policy [`data`], which is created only here. The
+//!   handle never
 //!   leaves [`Allocation`] and the machinery of requests, so users cannot obtain it. Local memory
 //!   is read and written through it only for the program, with the table locked
 //!   ([`Buffer`](super::Buffer)), and by packing and unpacking, under the claims of the request
 //!   that packs or unpacks.
 //! * A neighbour puts into it only for a *guarded* request ([`crate::init`]): one whose members
-//!   execute PRDMA with their CPUs, with words under the pact [`words`], which no other code can
-//!   write, and on which both ends have agreed through tables under the pact [`tables`], which only
+//!   execute PRDMA with their CPUs, with words under the access policy [`words`], which no other code can
+//!   write, and on which both ends have agreed through tables under the access policy [`tables`], which only
 //!   their members have written. It puts after the READY of an iteration, which is sent after the
 //!   claim was taken, and before its END. The claim, also that of the sent bytes, is released once
 //!   all ENDs have arrived; no put of them is left then. Iteration numbers are never used twice for
@@ -25,27 +26,27 @@
 #![allow(unsafe_code)]
 
 use super::view::{Element, Lent};
-use rdma_fabric::{Fabric, LockedMemory, Mapped, Pact};
+use rdma_fabric::{AccessPolicy, Fabric, LockedMemory, Mapped};
 
-/// Returns the pact of memory that is lent.
-fn data() -> Pact {
+/// Returns the access policy of memory that is lent.
+fn data() -> AccessPolicy {
     // SAFETY: the module's documentation.
-    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_6431]) }
+    unsafe { AccessPolicy::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_6431]) }
 }
 
-/// Returns the pact of the words of guarded requests. No reference to them is ever made; a pact
-/// that allows references excludes handles that other code can make.
-fn words() -> Pact {
+/// Returns the access policy of the words of guarded requests. No reference to them is ever made;
+/// an access policy that allows references excludes handles that other code can make.
+fn words() -> AccessPolicy {
     // SAFETY: the module's documentation; nothing is lent.
-    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7731]) }
+    unsafe { AccessPolicy::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7731]) }
 }
 
-/// Returns the pact of the tables of guarded requests, which is like [`words`]. It is a separate
-/// pact because a number may arrive late, for words that have been freed: it must never reach the
-/// bytes of a table.
-fn tables() -> Pact {
+/// Returns the access policy of the tables of guarded requests, which is like [`words`]. It is a
+/// separate access policy because a number may arrive late, for words that have been freed: it must
+/// never reach the bytes of a table.
+fn tables() -> AccessPolicy {
     // SAFETY: the module's documentation; nothing is lent.
-    unsafe { Pact::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7431]) }
+    unsafe { AccessPolicy::references([0x6f6e_6573_6964_6564, 0x7072_646d_6120_7431]) }
 }
 
 /// Returns whether the rank can lend its memory in place.
@@ -57,25 +58,25 @@ pub(crate) fn lends(fabric: &Fabric) -> bool {
 /// memory isn't lent in place.
 ///
 /// # Errors
-/// As [`Fabric::keyless`].
+/// As [`Fabric::protected`].
 pub(crate) fn data_handle(fabric: &Fabric) -> rdma_fabric::Result<Option<Fabric>> {
-    lends(fabric).then(|| fabric.keyless(data())).transpose()
+    lends(fabric).then(|| fabric.protected(data())).transpose()
 }
 
 /// Returns a handle that allocates words of guarded requests, and accesses those of others.
 ///
 /// # Errors
-/// As [`Fabric::keyless`].
+/// As [`Fabric::protected`].
 pub(crate) fn words_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
-    fabric.keyless(words())
+    fabric.protected(words())
 }
 
 /// Returns a handle that allocates tables of guarded requests, and accesses those of others.
 ///
 /// # Errors
-/// As [`Fabric::keyless`].
+/// As [`Fabric::protected`].
 pub(crate) fn tables_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
-    fabric.keyless(tables())
+    fabric.protected(tables())
 }
 
 impl<T: Element> Lent<'_, T> {

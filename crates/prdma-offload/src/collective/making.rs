@@ -9,7 +9,7 @@ use crate::{
     Aggregation, Form, Options, PrdmaError, Result,
     buffer::Memory,
     engine::{AnyEngine, CommandTemplate, CpuEngine, Program, QueueEngine, open_queue, transfer},
-    init::{Made, Outcome, Outgoing, QueueBudget, Wires, all_succeed, least, open_everywhere},
+    init::{Connections, Made, Outcome, Outgoing, QueueBudget, all_succeed, least, open_everywhere},
     layout::Piece,
     publish::publish,
 };
@@ -110,7 +110,8 @@ impl CollectiveBuilder<'_> {
         // With more queues than these, the form is the same.
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
         let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
-        let budget = QueueBudget { wanted: most, available: most.min(fabric.queue_limits().free.into()), needs: most };
+        let budget =
+            QueueBudget { wanted: most, available: most.min(fabric.queues().limits().free.into()), needs: most };
         let (may, obstacle) = budget.agree(self.group).await?;
         let form = match may {
             0 => Form::Cpu,
@@ -130,21 +131,29 @@ impl CollectiveBuilder<'_> {
         .await?;
         let ranks = (0..members).map(|member| self.group.rank(member)).collect::<Result<Box<[_]>, _>>()?;
         let areas = self.areas.iter().flatten().map(|(memory, _)| memory.clone()).collect::<Vec<_>>().into_iter();
-        let (wires, engine) = match opened {
+        let (connections, engine) = match opened {
             Some((plan, queues)) => {
-                let wires = Wires::of_words(&fabric, 1, areas);
-                let engine = self.queues(&fabric, plan, queues, &wires, ranks).await;
-                (wires, engine.map(AnyEngine::Queues))
+                let connections = Connections::of_words(&fabric, 1, areas);
+                let engine = self.queues(&fabric, plan, queues, &connections, ranks).await;
+                (connections, engine.map(AnyEngine::Queues))
             }
             None => {
                 let cpu_plan = self.operation.cpu_plan(members, me);
-                let wires = Wires::of_words(&fabric, cpu_plan.words, areas);
-                let engine = self.acting(&fabric, &cpu_plan, &wires, ranks).await;
-                (wires, engine.map(AnyEngine::Cpu))
+                let connections = Connections::of_words(&fabric, cpu_plan.words, areas);
+                let engine = self.acting(&fabric, &cpu_plan, &connections, ranks).await;
+                (connections, engine.map(AnyEngine::Cpu))
             }
         };
         let engine = all_succeed(self.group, engine).await?;
-        Ok(Made { engine, wires: wires?, fabric, form, obstacle, aggregation: Aggregation::None, guarded: None })
+        Ok(Made {
+            engine,
+            connections: connections?,
+            fabric,
+            form,
+            obstacle,
+            aggregation: Aggregation::None,
+            guarded: None,
+        })
     }
 
     /// Publishes this member's contacts and reads those of `targets`. Collective.
@@ -166,12 +175,12 @@ impl CollectiveBuilder<'_> {
         fabric: &Fabric,
         plan: Plan,
         queues: Vec<ControlQueue>,
-        wires: &Result<Wires>,
+        connections: &Result<Connections>,
         ranks: Box<[Rank]>,
     ) -> Result<QueueEngine> {
-        let mine = match wires {
+        let mine = match connections {
             Err(error) => Err(error.clone()),
-            Ok(wires) => queues.iter().map(|queue| self.contact(queue, wires)).collect(),
+            Ok(connections) => queues.iter().map(|queue| self.contact(queue, connections)).collect(),
         };
         let puts = || plan.queues.iter().flat_map(|queue| queue.slots.iter().flatten());
         let theirs = self.contacts(mine.clone(), puts().map(|put| put.to.0)).await?;
@@ -204,8 +213,8 @@ impl CollectiveBuilder<'_> {
     }
 
     /// Returns the contact of one of this member's queues.
-    fn contact(&self, queue: &ControlQueue, wires: &Wires) -> Result<MemberContact> {
-        let words = queue.register(wires.words.region())? + wires.scratch_word();
+    fn contact(&self, queue: &ControlQueue, connections: &Connections) -> Result<MemberContact> {
+        let words = queue.register(connections.words.region())? + connections.scratch_word();
         let mut contact =
             MemberContact { queue: queue.id().to_bits(), words: words.to_bits(), areas: [0; 2], bases: [0; 2] };
         for (at, area) in self.areas.iter().enumerate() {
@@ -221,18 +230,18 @@ impl CollectiveBuilder<'_> {
         &mut self,
         fabric: &Fabric,
         plan: &CpuPlan,
-        wires: &Result<Wires>,
+        connections: &Result<Connections>,
         ranks: Box<[Rank]>,
     ) -> Result<CpuEngine> {
         let region = |memory: &Memory| memory.region().key().to_bits();
         let area = |at: usize| self.areas[at].as_ref().map_or((0, 0), |(memory, base)| (region(memory), *base));
         let ((gather, first), (result, second)) = (area(0), area(1));
-        let mine = wires.as_ref().map_err(Clone::clone).map(|wires| {
-            let words = region(&wires.words);
+        let mine = connections.as_ref().map_err(Clone::clone).map(|connections| {
+            let words = region(&connections.words);
             vec![MemberContact { queue: 0, words, areas: [gather, result], bases: [first, second] }]
         });
         let theirs = self.contacts(mine, plan.puts.iter().map(|put| put.to.0)).await?;
-        let words = &wires.as_ref().map_err(Clone::clone)?.words;
+        let words = &connections.as_ref().map_err(Clone::clone)?.words;
         let word = |number: &usize| words.region().word::<u64>(fabric, number * 8);
         let mut puts = Vec::with_capacity(plan.puts.len());
         for put in &plan.puts {

@@ -4,7 +4,7 @@
 use crate::{
     PrdmaError, Result,
     buffer::{Memory, Width},
-    init::{Agreed, Binding, Channel, Handles, Name, Outgoing, Wires},
+    init::{Agreed, Binding, Channel, Connections, Handles, Name, Outgoing},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -38,16 +38,16 @@ impl CpuContact {
     /// The kind of tables of contacts.
     pub(crate) const KIND: u64 = 0x636f_6e74_6163_7473;
 
-    pub(crate) fn of((me, channel): (Rank, &Channel), agreed: &Agreed, wires: &Wires, first: u64) -> Self {
+    pub(crate) fn of((me, channel): (Rank, &Channel), agreed: &Agreed, connections: &Connections, first: u64) -> Self {
         CpuContact {
             compared: [agreed.binding.mine, agreed.binding.theirs],
             ranks: [me, channel.rank].map(|rank| u64::from(rank.number())),
             first,
             name: Name::of(channel),
-            words: wires.words.region().key().to_bits(),
-            ready: wires.ready_word(channel),
-            end: wires.end_word(channel),
-            data: wires.receiving(channel).map_or(0, |memory| memory.region().key().to_bits()),
+            words: connections.words.region().key().to_bits(),
+            ready: connections.ready_word(channel),
+            end: connections.end_word(channel),
+            data: connections.receiving(channel).map_or(0, |memory| memory.region().key().to_bits()),
         }
     }
 }
@@ -75,7 +75,7 @@ pub(super) struct CpuChannel<'a> {
     pub(super) channel: &'a Channel,
     /// The neighbour's contact.
     pub(super) contact: &'a CpuContact,
-    pub(super) wires: &'a Wires,
+    pub(super) connections: &'a Connections,
 }
 
 impl CpuChannel<'_> {
@@ -96,7 +96,7 @@ impl CpuChannel<'_> {
     /// # Errors
     /// As [`Fabric::locate`].
     pub(super) fn end(&self) -> Result<LocalWord<u64>> {
-        self.wires.end(self.channel)
+        self.connections.end(self.channel)
     }
 
     /// Makes the put of the block, followed by END, that leaves when the receiver's READY has
@@ -107,7 +107,7 @@ impl CpuChannel<'_> {
     /// As [`Fabric::locate`].
     pub(super) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
         let Some(block) = self.block(agreed)? else { return Ok(None) };
-        let mut needs = vec![self.wires.words.word(self.wires.ready_word(by))?];
+        let mut needs = vec![self.connections.words.word(self.connections.ready_word(by))?];
         needs.extend(fed);
         let end = self.handles.words.remote_word(self.there(self.contact.words, self.contact.end))?;
         // READY(k + 1) comes from a member that has seen END(k).
@@ -122,7 +122,7 @@ impl CpuChannel<'_> {
     /// As [`Fabric::locate`].
     pub(super) fn block(&self, agreed: &Agreed) -> Result<Option<Transfer>> {
         let Some(out) = &agreed.out else { return Ok(None) };
-        let from = self.wires.sending(self.channel).unwrap_or(&self.wires.words);
+        let from = self.connections.sending(self.channel).unwrap_or(&self.connections.words);
         transfer(&self.handles.data, out, from, self.there(self.contact.data, 0)).map(Some)
     }
 }

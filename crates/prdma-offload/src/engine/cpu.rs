@@ -18,7 +18,7 @@
 //! al. (EuroMPI 2013).
 
 use super::{CpuContact, Demand, Engine, Progress, Result, contact::CpuChannel};
-use crate::init::{Agreed, Channel, Handles, Wires};
+use crate::init::{Agreed, Channel, Connections, Handles};
 use rdma_fabric::{
     Fabric, LocalWord, Rank, Refused, RemoteSpan,
     op::Put,
@@ -63,7 +63,7 @@ impl CpuEngine {
         (fabric, handles): (&Fabric, &Handles),
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires,
+        connections: &Connections,
         theirs: &[CpuContact],
         relays: Option<(&[Demand], &[Rank])>,
     ) -> crate::Result<Self> {
@@ -76,7 +76,7 @@ impl CpuEngine {
         order.sort_by_key(|at| if together { channels[*at].index } else { 0 });
         for at in order {
             let (channel, agreed, contact) = (&channels[at], &agreed[at], &theirs[at]);
-            let edge = CpuChannel { handles, channel, contact, wires };
+            let edge = CpuChannel { handles, channel, contact, connections };
             if agreed.inn.is_some() && !(together && ready.contains(&channel.member)) {
                 ready.push(channel.member);
                 readies.push(edge.ready()?);
@@ -92,7 +92,7 @@ impl CpuEngine {
             if let Some((edges, _)) = relays {
                 let feeding = channels.iter().zip(edges).filter(|(_, fed)| fed.feeds() && fed.relay == edges[at].relay);
                 for (feeding, _) in feeding {
-                    fed.push(wires.end(feeding)?);
+                    fed.push(connections.end(feeding)?);
                 }
             }
             if let Some(first) = edge.put(channel, agreed, fed)? {
@@ -183,14 +183,14 @@ impl CpuPartitions {
         partitions: usize,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires,
+        connections: &Connections,
         theirs: &[CpuContact],
     ) -> crate::Result<Self> {
         let (mut outs, mut readies, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let handles = Handles::open(fabric);
         let ranks = awaited(fabric.rank(), channels);
         for (at, ((channel, agreed), contact)) in channels.iter().zip(agreed).zip(theirs).enumerate() {
-            let edge = CpuChannel { handles: &handles, channel, contact, wires };
+            let edge = CpuChannel { handles: &handles, channel, contact, connections };
             if agreed.inn.is_some() {
                 ends.push(edge.end()?);
                 if at % partitions == 0 {

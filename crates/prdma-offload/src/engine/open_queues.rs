@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Form, PrdmaError, Result,
-    init::{Agreed, Channel, Name, Wires},
+    init::{Agreed, Channel, Connections, Name},
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{
@@ -20,7 +20,7 @@ use rdma_fabric::{
 /// where an engine has no free queue, any engine is used.
 ///
 /// # Errors
-/// As [`Fabric::open_queue`]; [`PrdmaError::Limit`].
+/// As [`QueueUnit::open`]; [`PrdmaError::Limit`].
 pub(crate) fn open_queue(
     fabric: &Fabric,
     number: usize,
@@ -29,15 +29,17 @@ pub(crate) fn open_queue(
     notices: u64,
     initial_offset: u32,
 ) -> Result<ControlQueue> {
-    let limits = fabric.queue_limits();
+    let limits = fabric.queues().limits();
     let (mrq, limit) = ((2 * notices + 2).next_power_of_two().max(16), u64::from(limits.most_depth));
     if depth.max(mrq) > limit {
         return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
     }
     let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
     let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
-    match fabric.open_queue(spec.on(engine)) {
-        Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => Ok(fabric.open_queue(spec)?),
+    match fabric.queues().open(spec.on(engine)) {
+        Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => {
+            Ok(fabric.queues().open(spec)?)
+        }
         other => Ok(other?),
     }
 }
@@ -110,14 +112,20 @@ struct OpenQueue {
 
 impl OpenQueue {
     /// Returns the address, on this queue, of a word whose content is never read.
-    fn scratch(&self, wires: &Wires) -> Result<Stadd> {
-        Ok(self.queue.register(wires.words.region())? + wires.scratch_word())
+    fn scratch(&self, connections: &Connections) -> Result<Stadd> {
+        Ok(self.queue.register(connections.words.region())? + connections.scratch_word())
     }
 
     /// Returns the data that are sent along a channel.
-    fn data(&self, channel: &Channel, agreed: &Agreed, wires: &Wires, contact: &QueueContact) -> Result<Option<Data>> {
+    fn data(
+        &self,
+        channel: &Channel,
+        agreed: &Agreed,
+        connections: &Connections,
+        contact: &QueueContact,
+    ) -> Result<Option<Data>> {
         let Some(out) = &agreed.out else { return Ok(None) };
-        let from = self.queue.register(wires.sending(channel).unwrap_or(&wires.words).region())?;
+        let from = self.queue.register(connections.sending(channel).unwrap_or(&connections.words).region())?;
         let (to, at, on_arrival) =
             (contact.queue(channel)?, Stadd::from_bits(contact.data), contact.on_arrival(channel)?);
         Ok(Some(Data { to, from, at, pieces: out.pieces.clone(), on_arrival }))
@@ -130,7 +138,7 @@ impl OpenQueues {
     /// notice.
     ///
     /// # Errors
-    /// As [`Fabric::open_queue`]: nothing is left open.
+    /// As [`QueueUnit::open`]: nothing is left open.
     pub(crate) fn open(fabric: &Fabric, form: Form, demands: &[Demand], partitions: u64) -> Result<Self> {
         let Assignments { queues, assigned } = assign_queues(form, demands);
         let open = |(number, shape): (usize, Shape)| {
@@ -159,20 +167,20 @@ impl OpenQueues {
     ///
     /// # Errors
     /// As [`ControlQueue::register`].
-    pub(crate) fn contacts(&self, channels: &[Channel], wires: &Wires) -> Result<Vec<QueueContact>> {
+    pub(crate) fn contacts(&self, channels: &[Channel], connections: &Connections) -> Result<Vec<QueueContact>> {
         let contact = |(channel, assigned): (&Channel, &Assignment)| {
             let open = &self.queues[assigned.queue];
-            let words = open.queue.register(wires.words.region())?;
-            let data = match wires.receiving(channel) {
+            let words = open.queue.register(connections.words.region())?;
+            let data = match connections.receiving(channel) {
                 Some(memory) => open.queue.register(memory.region())?.to_bits(),
                 None => 0,
             };
             Ok(QueueContact {
                 name: Name::of(channel),
                 queue: open.queue.id().to_bits(),
-                word: (words + wires.ready_word(channel)).to_bits(),
+                word: (words + connections.ready_word(channel)).to_bits(),
                 data,
-                end: (words + wires.end_word(channel)).to_bits(),
+                end: (words + connections.end_word(channel)).to_bits(),
                 credit: u64::from(open.shape.credit()),
                 feeds: u64::from(assigned.feeds),
                 notice: u64::from(assigned.notice),
@@ -191,7 +199,7 @@ impl OpenQueues {
         fabric: &Fabric,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires,
+        connections: &Connections,
         theirs: &[QueueContact],
         ranks: Box<[Rank]>,
     ) -> Result<QueueEngine> {
@@ -204,10 +212,10 @@ impl OpenQueues {
                     readies.push(contact.ready(channel)?);
                 }
                 if assigned.queue == number {
-                    data.extend(open.data(channel, agreed, wires, contact)?);
+                    data.extend(open.data(channel, agreed, connections, contact)?);
                 }
             }
-            let program = program(open.queue.id(), open.scratch(wires)?, &open.shape, &readies, &data);
+            let program = program(open.queue.id(), open.scratch(connections)?, &open.shape, &readies, &data);
             queues.push((open.queue, program, open.shape.notices as u32));
         }
         Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
@@ -224,7 +232,7 @@ impl OpenQueues {
         partitions: usize,
         channels: &[Channel],
         agreed: &[Agreed],
-        wires: &Wires,
+        connections: &Connections,
         theirs: &[QueueContact],
     ) -> Result<QueuePartitions> {
         let many = self.queues.len();
@@ -235,14 +243,14 @@ impl OpenQueues {
             if agreed.inn.is_some() && at % partitions == 0 {
                 readies[queue].push(contact.ready(channel)?);
             }
-            if let Some(data) = self.queues[queue].data(channel, agreed, wires, contact)? {
+            if let Some(data) = self.queues[queue].data(channel, agreed, connections, contact)? {
                 posted.push((queue, partition(&data, Stadd::from_bits(contact.end))));
                 completions[queue] += 1;
             }
         }
         let mut queues = Vec::with_capacity(many);
         for (open, (readies, completions)) in self.queues.into_iter().zip(readies.into_iter().zip(completions)) {
-            let commands = releases(open.queue.id(), open.scratch(wires)?, &open.shape, &readies);
+            let commands = releases(open.queue.id(), open.scratch(connections)?, &open.shape, &readies);
             let program = Program { commands, completions, chained: open.shape.selfs() > 0 };
             queues.push((open.queue, program, (readies.len() * partitions) as u32));
         }

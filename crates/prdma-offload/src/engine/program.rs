@@ -24,8 +24,8 @@
 //! the remainder. Iteration i (from 1) has slots (i-1)T to iT - 1. A slot may start when the
 //! session offset S, which begins at r, is above its number.
 //!
-//! *Sum.* An iteration brings credit for T slots: T from the one READY, or n from the READYs and s
-//! - 1 + D + r from the SELFs. When exactly iterations 1 to i have arrived, S = r + iT: this covers
+//! *Sum.* An iteration brings credit for T slots: T from the one READY, or n from the READYs and
+//! s - 1 + D + r from the SELFs. When exactly iterations 1 to i have arrived, S = r + iT: this covers
 //! the READYs of iteration i + 1, which leave when they are posted, and nothing else.
 //!
 //! *A neighbour is at most one iteration ahead.* It posts READY(i+1) after its wait(i), which needs

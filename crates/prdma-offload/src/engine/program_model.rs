@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Form,
     layout::Piece,
-    session_model::{self, Arrival, Model, Queue, Rounds, Slot, Wrong},
+    session_model::{self, Arrival, Model, Queue, Rounds, Slot, Violation},
 };
 use rdma_fabric::{
     Rank,
@@ -189,13 +189,13 @@ impl Model for Exchange {
 
     /// Data of a round leave only when their receiver is ready for them, and all their inputs have
     /// arrived.
-    fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Wrong> {
+    fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Violation> {
         match self.postings[of.0][of.1].command {
             Command::PutInline { at, .. } if at != Stadd::fixed(0) => edges[edge(at)].readies = k,
             Command::Put { at, .. } => {
                 let late = |(fed, puts): &(usize, u64)| u64::from(edges[*fed].arrived) != u64::from(k) * puts;
                 if edges[edge(at)].readies != k || self.feeds[edge(at)].iter().any(late) {
-                    return Err(Wrong::Memory(format!("data of {k} early")));
+                    return Err(Violation::Memory(format!("data of {k} early")));
                 }
             }
             _ => {}
@@ -203,7 +203,7 @@ impl Model for Exchange {
         Ok(())
     }
 
-    fn arrive(&self, edges: &mut Vec<Along>, _: &[Rounds], put: Arrival<'_, ()>) -> Result<(), Wrong> {
+    fn arrive(&self, edges: &mut Vec<Along>, _: &[Rounds], put: Arrival<'_, ()>) -> Result<(), Violation> {
         if let Command::Put { at, .. } = self.postings[put.of.0][put.of.1].command {
             edges[edge(at)].arrived += 1;
         }
@@ -212,13 +212,13 @@ impl Model for Exchange {
 }
 
 /// Explores all orders of events; returns the number of states.
-pub(crate) fn explore(case: &Case, queues: &[Filled]) -> Result<usize, Wrong> {
+pub(crate) fn explore(case: &Case, queues: &[Filled]) -> Result<usize, Violation> {
     session_model::explore(&Exchange::new(case, queues))
 }
 
 /// Returns whether data left before their receiver was ready, or before their inputs had arrived.
-pub(crate) fn early(wrong: &Wrong) -> bool {
-    matches!(wrong, Wrong::Memory(_))
+pub(crate) fn early(violation: &Violation) -> bool {
+    matches!(violation, Violation::Memory(_))
 }
 
 /// Splits a posting of several blocks into one posting per block.
@@ -318,20 +318,20 @@ fn explore_all(cases: &[(&str, Case)]) {
 }
 
 /// Returns whether slots were released too early, or too often.
-fn released(wrong: &Wrong) -> bool {
-    early(wrong) || matches!(wrong, Wrong::Credit { .. })
+fn released(violation: &Violation) -> bool {
+    early(violation) || matches!(violation, Violation::Credit { .. })
 }
 
 /// Deliberately wrong steps, and the resulting error in the smallest known case.
 #[test]
 fn wrong_programs_are_found() {
-    type Mutation = fn(&mut Posting);
-    type Look = fn(&Wrong) -> bool;
-    let one_more: Mutation = |posting| posting.sps += u8::from(posting.sps > 0 && posting.sps < 15);
-    let one_less: Mutation = |posting| posting.sps = posting.sps.saturating_sub(1);
-    let lost: Mutation = |posting| posting.sps = 0;
-    let stuck: Look = |wrong| matches!(wrong, Wrong::Stuck { .. });
-    let cases: [(&str, Case, Mutation, Look); 6] = [
+    type Mutant = fn(&mut Posting);
+    type Look = fn(&Violation) -> bool;
+    let one_more: Mutant = |posting| posting.sps += u8::from(posting.sps > 0 && posting.sps < 15);
+    let one_less: Mutant = |posting| posting.sps = posting.sps.saturating_sub(1);
+    let lost: Mutant = |posting| posting.sps = 0;
+    let stuck: Look = |violation| matches!(violation, Violation::Stuck { .. });
+    let cases: [(&str, Case, Mutant, Look); 6] = [
         ("credit one too many, fast", Case::star(3, Form::Fast, 3), one_more, released),
         ("credit one too many, mrc", Case::ring(2, Form::Mrc, 1, 3), one_more, released),
         ("credit one too few, fast", Case::ring(2, Form::Fast, 1, 2), one_less, stuck),
@@ -339,16 +339,16 @@ fn wrong_programs_are_found() {
         ("lost, fast", Case::one_way(2, Form::Fast, 2), lost, stuck),
         ("lost, mrc", Case::star(3, Form::Mrc, 2), lost, stuck),
     ];
-    for (name, case, mutation, wrong) in cases {
+    for (name, case, mutant, wrong) in cases {
         let mut queues = case.queues();
         for command in queues.iter_mut().flat_map(|queue| &mut queue.program.commands) {
             match command {
                 CommandTemplate::Ready { credit, .. } => {
                     let mut posting = Posting::new(Command::Nop).sps(*credit);
-                    mutation(&mut posting);
+                    mutant(&mut posting);
                     *credit = posting.sps;
                 }
-                CommandTemplate::Fixed(posting) => mutation(posting),
+                CommandTemplate::Fixed(posting) => mutant(posting),
                 CommandTemplate::End { .. } | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
             }
         }

@@ -106,11 +106,11 @@ impl Engine for QueueEngine {
         let deps = Deps::Ranks(&self.ranks);
         for running in &mut self.queues {
             while running.outstanding.notices > 0 {
-                let notice = self.fabric.triggers().beside(running.queue.next_notice(deps)).await?;
+                let notice = self.fabric.triggers().run_during(running.queue.next_notice(deps)).await?;
                 running.take_notice(notice, iteration)?;
             }
             while running.outstanding.completions > 0 {
-                let completion = self.fabric.triggers().beside(running.queue.next_completion(deps)).await?;
+                let completion = self.fabric.triggers().run_during(running.queue.next_completion(deps)).await?;
                 running.take_completion(completion)?;
             }
         }

@@ -5,9 +5,9 @@
 //! guesses:
 //!
 //! * Words, and the tables that members publish while the request is made, are in memory under
-//!   pacts of this crate ([`crate::buffer`]).
+//!   access policies of this crate ([`crate::buffer`]).
 //! * The location of a table is read from memory that any rank can write. So a member accepts a
-//!   table only if it is under the pact, [sealed](Seal) by a member that had completed it, and of
+//!   table only if it is under the access policy, [sealed](Seal) by a member that had completed it, and of
 //!   the right kind. A member may still be directed to a table of another request. Therefore, the
 //!   second table contains, for each channel, both ranks and both first tables that the two ends
 //!   have compared ([`Binding`]): if all agree, both members have compared the same two tables, and
@@ -48,7 +48,7 @@ impl Handles {
     /// Opens the handles of a guarded request.
     ///
     /// # Errors
-    /// As [`Fabric::keyless`].
+    /// As [`Fabric::protected`].
     pub(crate) fn guarded(fabric: &Fabric) -> Result<Self> {
         let (words, tables) = (words_handle(fabric)?, tables_handle(fabric)?);
         let data = data_handle(fabric)?.unwrap_or_else(|| fabric.clone());

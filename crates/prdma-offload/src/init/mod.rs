@@ -14,21 +14,21 @@
 
 mod agreeing;
 mod channels;
+mod connections;
 #[cfg(test)]
-mod forged;
+mod forged_pointers;
 mod guard;
 mod presented;
 mod terms;
-mod wires;
 
 pub(crate) use agreeing::{
     Outcome, QueueBudget, all_succeed, all_succeed_least, least, longest, open, open_everywhere,
 };
 pub(crate) use channels::{Channel, EdgeEnd, Name, channels, contacts, single};
+pub(crate) use connections::{Connections, Staged};
 pub(crate) use guard::{Binding, Handles, Seal, Wish};
 pub(crate) use presented::Presented;
 pub(crate) use terms::{Agreed, Block, Blocks, Incoming, Outgoing, check};
-pub(crate) use wires::{Staged, Wires};
 
 use crate::{
     Aggregation, Form, Options, PrdmaError, Result, aggregation,
@@ -50,7 +50,7 @@ pub(crate) fn compiled_here<'a, T>(future: impl Future<Output = T> + Send + 'a) 
 pub(crate) struct Made<E = AnyEngine> {
     /// Its queues close before the memory that they address is freed.
     pub(crate) engine: E,
-    pub(crate) wires: Wires,
+    pub(crate) connections: Connections,
     pub(crate) fabric: Fabric,
     pub(crate) form: Form,
     /// The reason why the form does not have more queues, if queues could not be opened.
@@ -79,7 +79,7 @@ pub(crate) struct RequestBuilder<'a> {
 pub(crate) struct Compared<'a> {
     pub(crate) channels: &'a [Channel],
     pub(crate) agreed: Vec<Agreed>,
-    pub(crate) wires: Wires,
+    pub(crate) connections: Connections,
 }
 
 impl<'a> RequestBuilder<'a> {
@@ -176,8 +176,9 @@ impl<'a> RequestBuilder<'a> {
     fn with_memory(&self, agreed: Vec<Vec<Agreed>>, handles: &Handles) -> Result<Vec<Compared<'a>>> {
         let (sends, receives) = sides(&self.blocks);
         let request = |(channels, agreed): (&&'a [Channel], Vec<Agreed>)| {
-            let wires = Wires::new((self.group.fabric(), &handles.words), channels, &agreed, sends, receives)?;
-            Ok(Compared { channels, agreed, wires })
+            let connections =
+                Connections::new((self.group.fabric(), &handles.words), channels, &agreed, sends, receives)?;
+            Ok(Compared { channels, agreed, connections })
         };
         self.requests.iter().zip(agreed).map(request).collect()
     }
@@ -198,9 +199,9 @@ impl<'a> RequestBuilder<'a> {
         let Outcome { form, obstacle, opened } = open(group, &demands, 1, options).await?;
         let first = if handles.guarded { Some(guard::first_number(group).await?) } else { None };
         let engines = engines(group, headers, &compared, opened, (&handles, first.unwrap_or(0)), None).await?;
-        let made = engines.into_iter().zip(compared).map(|(engine, Compared { wires, .. })| {
+        let made = engines.into_iter().zip(compared).map(|(engine, Compared { connections, .. })| {
             let (fabric, obstacle) = (fabric.clone(), obstacle.clone());
-            Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None, guarded: first }
+            Made { engine, connections, fabric, form, obstacle, aggregation: Aggregation::None, guarded: first }
         });
         Ok(made.collect())
     }
@@ -228,15 +229,15 @@ pub(crate) async fn engines(
         requests,
         opened,
         guard,
-        |opened, Compared { channels, agreed, wires }, theirs| {
+        |opened, Compared { channels, agreed, connections }, theirs| {
             let ranks = match relays {
                 Some((_, ranks)) => ranks.into(),
                 None => awaited(fabric.rank(), channels),
             };
-            opened.engine(&fabric, channels, agreed, wires, theirs, ranks)
+            opened.engine(&fabric, channels, agreed, connections, theirs, ranks)
         },
-        |Compared { channels, agreed, wires }, theirs| {
-            CpuEngine::exchange((&fabric, guard.0), channels, agreed, wires, theirs, relays)
+        |Compared { channels, agreed, connections }, theirs| {
+            CpuEngine::exchange((&fabric, guard.0), channels, agreed, connections, theirs, relays)
         },
     );
     let engines = engines.await;
@@ -258,8 +259,8 @@ pub(crate) async fn engines_with<Q, C>(
     match opened {
         Some(opened) => {
             let mine = opened.iter().zip(requests).map(|(opened, request)| {
-                let Compared { channels, wires, .. } = request;
-                opened.contacts(channels, wires)
+                let Compared { channels, connections, .. } = request;
+                opened.contacts(channels, connections)
             });
             let mine = mine.collect::<Result<Vec<_>>>().map(|contacts| contacts.concat());
             let mut theirs =
@@ -272,9 +273,9 @@ pub(crate) async fn engines_with<Q, C>(
         }
         None => {
             let me = group.fabric().rank();
-            let mine = requests.iter().flat_map(|Compared { channels, agreed, wires }| {
+            let mine = requests.iter().flat_map(|Compared { channels, agreed, connections }| {
                 let ends = channels.iter().zip(agreed);
-                ends.map(|(channel, agreed)| CpuContact::of((me, channel), agreed, wires, first))
+                ends.map(|(channel, agreed)| CpuContact::of((me, channel), agreed, connections, first))
             });
             let (mine, seal) = (Ok(mine.collect()), handles.seal(CpuContact::KIND));
             let theirs =

@@ -1,6 +1,6 @@
 //! Blocks as neighbours see them.
 
-use super::{Block, Blocks, Channel, Staged, Wires, guard::is_direct};
+use super::{Block, Blocks, Channel, Connections, Staged, guard::is_direct};
 use crate::{Options, Result};
 use rdma_fabric::Fabric;
 
@@ -37,11 +37,11 @@ impl Presented {
         Ok(Presented { blocks: Blocks { sends, receives }, packs, unpacks })
     }
 
-    /// Makes the request of `channels`, which owns `wires`, pack and unpack.
-    pub(crate) fn attach(&mut self, channels: &[Channel], wires: &mut Wires) {
+    /// Makes the request of `channels`, which owns `connections`, pack and unpack.
+    pub(crate) fn attach(&mut self, channels: &[Channel], connections: &mut Connections) {
         let outs = channels.iter().filter_map(|channel| channel.out);
-        wires.packs.splice(0..0, outs.filter_map(|end| self.packs[end.slot].take()));
+        connections.packs.splice(0..0, outs.filter_map(|end| self.packs[end.slot].take()));
         let ins = channels.iter().filter_map(|channel| channel.inn);
-        wires.unpacks.extend(ins.filter_map(|end| self.unpacks[end.slot].take()));
+        connections.unpacks.extend(ins.filter_map(|end| self.unpacks[end.slot].take()));
     }
 }

@@ -100,19 +100,19 @@ impl Neighbourhood {
                 &compared,
                 opened,
                 (&handles, 0),
-                |opened, Compared { channels, agreed, wires }, theirs| {
-                    opened.partitioned(&fabric, partitions, channels, agreed, wires, theirs)
+                |opened, Compared { channels, agreed, connections }, theirs| {
+                    opened.partitioned(&fabric, partitions, channels, agreed, connections, theirs)
                 },
-                |Compared { channels, agreed, wires }, theirs| {
-                    CpuPartitions::new(&fabric, partitions, channels, agreed, wires, theirs)
+                |Compared { channels, agreed, connections }, theirs| {
+                    CpuPartitions::new(&fabric, partitions, channels, agreed, connections, theirs)
                 },
             );
             let engines = engines.await;
-            let [Compared { wires, .. }] = compared;
+            let [Compared { connections, .. }] = compared;
             let request = engines.and_then(|mut engines| {
                 let engine = engines.pop().expect("one was asked for");
                 let made =
-                    Made { engine, wires, fabric, form, obstacle, aggregation: Aggregation::None, guarded: None };
+                    Made { engine, connections, fabric, form, obstacle, aggregation: Aggregation::None, guarded: None };
                 Partitioned::new(made, partitions, &edges, &blocks)
             });
             all_succeed(group, request).await

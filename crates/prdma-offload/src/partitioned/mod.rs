@@ -88,7 +88,7 @@ impl Partitioned {
             }
             if let Some(end) = channel.inn {
                 let claim = ClaimSet::of([(Use::Receive, &blocks.receives[end.slot])].into_iter());
-                ins[end.slot] = Some(In { from: channel.rank, end: made.wires.end(channel)?, claim });
+                ins[end.slot] = Some(In { from: channel.rank, end: made.connections.end(channel)?, claim });
             }
         }
         let (marked, broken) = (ReadyPartitions::new(outs.len()), OnceLock::new());
@@ -133,7 +133,7 @@ impl Partitioned {
     /// Breaks the request if `done` is an error; the first error is kept. If a neighbour's loss is
     /// known by now, the error becomes that loss.
     fn kept<T>(&self, done: Result<T>) -> Result<T> {
-        let done = done.map_err(|error| self.made.wires.name_loss(&self.made.fabric, error));
+        let done = done.map_err(|error| self.made.connections.name_loss(&self.made.fabric, error));
         if let Err(error) = &done {
             let _ = self.broken.set(error.clone());
         }

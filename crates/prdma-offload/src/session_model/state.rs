@@ -1,6 +1,6 @@
 //! The state of a model, its possible events, and their effects.
 
-use super::{Arrival, Model, Queue, Rounds, Wrong};
+use super::{Arrival, Model, Queue, Rounds, Violation};
 use core::ops::Range;
 
 /// The pointers of a queue, in slots.
@@ -125,7 +125,7 @@ impl<M, D> State<M, D> {
     }
 
     /// Executes `event`.
-    pub(super) fn happen<T: Model<Memory = M, Data = D>>(&mut self, model: &T, event: Event) -> Result<(), Wrong> {
+    pub(super) fn happen<T: Model<Memory = M, Data = D>>(&mut self, model: &T, event: Event) -> Result<(), Violation> {
         match event {
             Event::Start(member) => {
                 self.rounds[member].started += 1;
@@ -142,7 +142,7 @@ impl<M, D> State<M, D> {
                 for (at, queue) in model.queues().iter().enumerate().filter(|(_, queue)| queue.member == member) {
                     let first = self.notices_of(at).start;
                     if self.notices.drain(first..first + queue.notices).any(|(_, notice)| notice != k) {
-                        return Err(Wrong::Notices { queue: at });
+                        return Err(Violation::Notices { queue: at });
                     }
                 }
                 model.end(&mut self.memory, &self.rounds, member, k)
@@ -167,13 +167,15 @@ impl<M, D> State<M, D> {
                     let here = self.notices_of(to);
                     self.notices.insert(here.end, (to as u16, k));
                     if here.len() == queue.notices + queue.early {
-                        return Err(Wrong::Notices { queue: to });
+                        return Err(Violation::Notices { queue: to });
                     }
                 }
                 let pointers = &mut self.queues[to];
                 pointers.scheduled += u32::from(put.sps);
                 match queue.ahead {
-                    Some(_) if pointers.scheduled - pointers.read >= queue.depth => Err(Wrong::Credit { queue: to }),
+                    Some(_) if pointers.scheduled - pointers.read >= queue.depth => {
+                        Err(Violation::Credit { queue: to })
+                    }
                     _ => Ok(()),
                 }
             }
@@ -181,18 +183,18 @@ impl<M, D> State<M, D> {
     }
 
     /// Checks a state in which no further event is possible.
-    pub(super) fn rest<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Result<(), Wrong> {
+    pub(super) fn rest<T: Model<Memory = M, Data = D>>(&self, model: &T) -> Result<(), Violation> {
         if let Some(member) = self.rounds.iter().position(|rounds| rounds.ended < model.iterations()) {
-            return Err(Wrong::Stuck { member });
+            return Err(Violation::Stuck { member });
         }
         for (at, (pointers, queue)) in self.queues.iter().zip(model.queues()).enumerate() {
             if queue.ahead.is_some() && pointers.scheduled != pointers.write + queue.left {
-                return Err(Wrong::Credit { queue: at });
+                return Err(Violation::Credit { queue: at });
             }
         }
         match self.notices.first() {
             None => Ok(()),
-            Some((queue, _)) => Err(Wrong::Notices { queue: usize::from(*queue) }),
+            Some((queue, _)) => Err(Violation::Notices { queue: usize::from(*queue) }),
         }
     }
 }

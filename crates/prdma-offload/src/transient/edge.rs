@@ -20,7 +20,7 @@ impl OutBox {
     /// A sender without a block reports that in its answer.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
-        if fabric.triggers().beside(offered).await? & CLOSED != 0 {
+        if fabric.triggers().run_during(offered).await? & CLOSED != 0 {
             return Err(PrdmaError::ElsewhereFailed);
         }
         let mut words = [0; Offer::WORDS];
@@ -99,7 +99,7 @@ impl InBox {
         self.offer(fabric, k, offer).await?;
         let Some(block) = block else { return Ok(()) };
         let answer = fabric.wait_until(&self.answer, Deps::One(self.from), |answer| answer >= 2 * k);
-        let answer = fabric.triggers().beside(answer).await? & !CLOSED;
+        let answer = fabric.triggers().run_during(answer).await? & !CLOSED;
         if answer < 2 * k {
             return Err(PrdmaError::ElsewhereFailed);
         }

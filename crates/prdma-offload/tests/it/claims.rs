@@ -331,7 +331,7 @@ struct Layer {
 }
 
 impl Provider for Layer {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, put, get, copy, atomic, nop);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, wake, put, get, copy, atomic, nop);
     forward!(poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> rdma_fabric::Result<()> {
@@ -350,7 +350,7 @@ impl Provider for Layer {
 async fn copied(fabric: Fabric, form: Form, by_test: bool, reduces: bool) -> ProgramResult<[usize; 2]> {
     const BLOCKS: usize = 4;
     let watch = Arc::new(Watch::default());
-    let fabric = fabric.under(Layer { below: fabric.clone(), watch: watch.clone() });
+    let fabric = fabric.layered(Layer { below: fabric.clone(), watch: watch.clone() });
     let buffers = [Buffer::<u64>::new(&fabric, 2 * BLOCKS)?, Buffer::<u64>::new(&fabric, 2 * BLOCKS)?];
     let [send, receive] = buffers.clone();
     // More blocks than the network may gather and scatter.

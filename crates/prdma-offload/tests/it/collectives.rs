@@ -155,7 +155,7 @@ async fn offloaded(fabric: Fabric, form: Form) -> ProgramResult<([u32; 3], u64)>
     let buffer = Buffer::<u64>::new(&fabric, 512)?;
     let (send, receive) = (Buffer::<u64>::new(&fabric, 8)?, Buffer::<u64>::new(&fabric, 8)?);
     send.write(0, &[fabric.rank().index() as u64; 8])?;
-    let free = || fabric.queue_limits().free;
+    let free = || fabric.queues().limits().free;
     let mut frees = vec![free()];
     let mut requests: Vec<Request> = Vec::new();
     requests.push(all.barrier_init(&options).await?);

@@ -11,7 +11,7 @@ mod tasks;
 use checks::exchange::{
     self,
     Call::{Partitions, Points},
-    Case, MISTAKES, called, case, explorer, job,
+    Case, MUTANTS, called, case, explorer, job,
 };
 use rdma_fabric::PutOrder;
 use std::{env, time::SystemTime};
@@ -28,11 +28,11 @@ fn small_jobs_in_every_order() {
 
 #[test]
 fn every_wrong_step_is_found() {
-    for mistaken in MISTAKES {
-        let report = explorer(&mistaken.case).run(mistaken.job());
-        let found = report.violation().unwrap_or_else(|| panic!("{} is not noticed: {report}", mistaken.name()));
-        println!("{}: {} moves, {}", mistaken.name(), found.moves, found.what);
-        assert!(found.what.starts_with(mistaken.found), "{}: {found}", mistaken.name());
+    for mutant in MUTANTS {
+        let report = explorer(&mutant.case).run(mutant.job());
+        let found = report.violation().unwrap_or_else(|| panic!("{} is not noticed: {report}", mutant.name()));
+        println!("{}: {} moves, {}", mutant.name(), found.moves, found.what);
+        assert!(found.what.starts_with(mutant.found), "{}: {found}", mutant.name());
     }
 }
 

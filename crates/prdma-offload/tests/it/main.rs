@@ -6,7 +6,7 @@ mod by_node;
 mod claims;
 mod collectives;
 mod delivery;
-mod forged;
+mod forged_pointers;
 mod in_step;
 mod layouts;
 mod lent;

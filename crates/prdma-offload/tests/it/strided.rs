@@ -65,7 +65,7 @@ struct Layer {
 }
 
 impl Provider for Layer {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, get, copy, atomic, nop);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake, get, copy, atomic, nop);
     forward!(poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 
     fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
@@ -102,7 +102,7 @@ fn a_put_of_blocks_that_is_over_before_the_last_one_is_found() {
     for (columns, hasty) in EXCHANGED.into_iter().flat_map(|columns| [(columns, false), (columns, true)]) {
         let program = &async |fabric: Fabric| {
             let layer = Layer { below: fabric.clone(), hasty, late: Mutex::default() };
-            columns_arrive(fabric.under(layer), &[columns]).await
+            columns_arrive(fabric.layered(layer), &[columns]).await
         };
         assert_eq!(fx100(2).run(program).expect("nothing fails").outs, [!hasty; 2], "{columns:?}");
     }

@@ -104,7 +104,7 @@ pub enum FabricError {
         region: RegionKey,
     },
     /// The region has no key: it is accessible only through the capability with which it was
-    /// allocated ([`crate::Fabric::keyless`]).
+    /// allocated ([`crate::Fabric::protected`]).
     #[error(
         "{region:?} of {rank} is protected: it has no key and is accessible only through the handle that allocated it"
     )]

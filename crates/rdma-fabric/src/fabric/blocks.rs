@@ -135,7 +135,7 @@ impl<'a, T: Pod> BlockPut<'a, T> {
         let (to, len) = (self.to.place(), self.elements * size_of::<T>());
         let done = to.copy_blocks_from(self.from.place(), len, self.blocks).is_some();
         if done {
-            fabric.ring_if_parked(to);
+            fabric.wake_if_parked(to);
         }
         done
     }
@@ -210,7 +210,7 @@ struct Whole<'a> {
 impl DirectOp for Whole<'_> {
     type Out = ();
     #[inline]
-    fn now(self, _: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, _: &Fabric) -> Result<(), Self> {
         Err(self)
     }
     fn post(&mut self, _: &Fabric) -> Posted {
@@ -228,7 +228,7 @@ struct One<'a> {
 impl DirectOp for One<'_> {
     type Out = ();
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<(), Self> {
         if put_now(fabric, self.to, Source::Place(self.from)) { Ok(()) } else { Err(self) }
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {

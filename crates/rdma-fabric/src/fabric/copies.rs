@@ -12,12 +12,12 @@ impl<T: Pod> DirectOp for Copy<'_, T> {
     type Out = ();
 
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<(), Self> {
         let to = self.to.place();
         if to.copy_from(self.from.place()).is_none() {
             return Err(self);
         }
-        fabric.ring_if_parked(to);
+        fabric.wake_if_parked(to);
         Ok(())
     }
 

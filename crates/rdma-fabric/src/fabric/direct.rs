@@ -21,7 +21,7 @@ pub(crate) trait DirectOp: Sized {
     /// yielded when the operation was posted.
     const RETURNS: &'static ReturnedValue<Self::Out> = ReturnedValue::UNCHANGED;
     /// Executes the operation directly, or returns it.
-    fn now(self, fabric: &Fabric) -> Result<Self::Out, Self>;
+    fn try_direct(self, fabric: &Fabric) -> Result<Self::Out, Self>;
     /// Posts the operation.
     fn post(&mut self, fabric: &Fabric) -> Posted;
     /// Returns the destination of a get.
@@ -47,10 +47,10 @@ macro_rules! atomics {
         impl<W: AtomicWord> DirectOp for $name<'_, W> {
             type Out = W;
             #[inline(always)]
-            fn now(self, fabric: &Fabric) -> Result<W, Self> {
+            fn try_direct(self, fabric: &Fabric) -> Result<W, Self> {
                 $(let $field = self.$field.to_bits();)*
                 let Some(old) = self.word.modify(W::BYTES, $amo) else { return Err(self) };
-                fabric.ring_if_parked(self.word);
+                fabric.wake_if_parked(self.word);
                 Ok(W::from_bits(old))
             }
             fn post(&mut self, fabric: &Fabric) -> Posted {
@@ -93,8 +93,8 @@ impl<W: AtomicWord> DirectOp for Atomic<'_, W> {
     const RETURNS: &'static ReturnedValue<W> =
         &ReturnedValue { sink: |_| Sink::none(), patch: |value, bits| *value = W::from_bits(bits) };
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<W, Self> {
-        match fabric.atomic_now(self.word, self.amo) {
+    fn try_direct(self, fabric: &Fabric) -> Result<W, Self> {
+        match fabric.direct().atomic(self.word, self.amo) {
             Some(old) => Ok(old),
             None => Err(self),
         }
@@ -118,11 +118,11 @@ pub(super) struct PutWord<'a, W> {
 impl<W: AtomicWord> DirectOp for PutWord<'_, W> {
     type Out = ();
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<(), Self> {
         if self.to.store(W::BYTES, self.value.to_bits()).is_none() {
             return Err(self);
         }
-        fabric.ring_if_parked(self.to);
+        fabric.wake_if_parked(self.to);
         Ok(())
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {
@@ -139,7 +139,7 @@ pub(super) struct GetWord<'a, W> {
 impl<W: AtomicWord> DirectOp for GetWord<'_, W> {
     type Out = W;
     #[inline(always)]
-    fn now(self, _: &Fabric) -> Result<W, Self> {
+    fn try_direct(self, _: &Fabric) -> Result<W, Self> {
         match self.from.load(W::BYTES) {
             Some(bits) => Ok(W::from_bits(bits)),
             None => Err(self),
@@ -166,7 +166,7 @@ pub(crate) fn put_now(fabric: &Fabric, to: &Place, from: Source<'_>) -> bool {
         Source::Place(own) => to.copy_from(own),
     };
     if put.is_some() {
-        fabric.ring_if_parked(to);
+        fabric.wake_if_parked(to);
     }
     put.is_some()
 }
@@ -188,7 +188,7 @@ pub(super) fn same_length<T>(elements: usize, place: &Place) -> Result<()> {
 impl<T: Pod, S: PutSource<T>> DirectOp for Put<'_, T, S> {
     type Out = S;
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<S, Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<S, Self> {
         let direct = self.notice.is_none() && put_now(fabric, self.to.place(), self.from.view());
         if direct { Ok(self.from) } else { Err(self) }
     }
@@ -211,7 +211,7 @@ impl<T: Pod, D: GetSink<T>> DirectOp for Get<'_, T, D> {
     type Out = D;
     const RETURNS: &'static ReturnedValue<D> = &ReturnedValue { sink: |to| to.view(), patch: |_, _| () };
     #[inline(always)]
-    fn now(mut self, _: &Fabric) -> Result<D, Self> {
+    fn try_direct(mut self, _: &Fabric) -> Result<D, Self> {
         if get_now(self.from.place(), self.to.view()) { Ok(self.to) } else { Err(self) }
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {
@@ -239,7 +239,7 @@ pub(super) struct PutSlice<'a, T> {
 impl<T: Pod> DirectOp for PutSlice<'_, T> {
     type Out = ();
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<(), Self> {
         let direct = self.notice.is_none() && put_now(fabric, self.to, Source::Bytes(bytemuck::cast_slice(self.from)));
         if direct { Ok(()) } else { Err(self) }
     }
@@ -265,7 +265,7 @@ pub(super) struct GetSlice<'a, T> {
 impl<T: Pod> DirectOp for GetSlice<'_, T> {
     type Out = ();
     #[inline(always)]
-    fn now(mut self, _: &Fabric) -> Result<(), Self> {
+    fn try_direct(mut self, _: &Fabric) -> Result<(), Self> {
         if get_now(self.from, self.sink()) { Ok(()) } else { Err(self) }
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {
@@ -283,7 +283,7 @@ impl<T: Pod> DirectOp for GetSlice<'_, T> {
 impl DirectOp for Nop {
     type Out = ();
     #[inline]
-    fn now(self, _: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, _: &Fabric) -> Result<(), Self> {
         Err(self)
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {

@@ -8,7 +8,7 @@ use super::{
     wait_future::read_word,
 };
 use crate::{
-    AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pact, Pod, Rank, Region, RegionKey,
+    AccessPolicy, AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pod, Rank, Region, RegionKey,
     RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
     provider::{Place, Sink, Source},
 };
@@ -83,54 +83,54 @@ impl Fabric {
     /// Creates another handle of this rank, whose allocations are *locked regions*: they have no
     /// key that others could use. Addresses in its [symmetric allocations](Fabric::alloc_symmetric)
     /// are resolved by this handle and its clones; addresses in regions that it
-    /// [allocates](Fabric::alloc) by itself are resolved by handles of any rank whose pact is the
-    /// same. Every other handle of any rank, and every control queue, refuses with
+    /// [allocates](Fabric::alloc) by itself are resolved by handles of any rank whose access policy
+    /// is the same. Every other handle of any rank, and every control queue, refuses with
     /// [`FabricError::Locked`]. Otherwise the handle behaves like this one, except that it does not
     /// register existing memory, and that it supports only symmetric allocations unless memory is
     /// [mapped](crate::LockedMemory::Mapped).
     ///
-    /// Ranks that allocate together must have created their handles with the same [`Pact`], and
-    /// must have performed the same number of allocations through them; otherwise the allocation is
-    /// a [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] reports whether such memory
-    /// exists.
+    /// Ranks that allocate together must have created their handles with the same [`AccessPolicy`],
+    /// and must have performed the same number of allocations through them; otherwise the
+    /// allocation is a [`FabricError::Mismatch`]. [`crate::Caps::locked_memory`] reports whether
+    /// such memory exists.
     ///
     /// # Errors
     /// [`FabricError::Unsupported`].
-    pub fn keyless(&self, pact: Pact) -> Result<Self> {
-        let keyless = self.provider().keyless().ok_or(FabricError::Unsupported { feature: &"memory without a key" })?;
-        keyless.open(self, if self.inner.vouched { pact } else { pact.without_references() })
+    pub fn protected(&self, policy: AccessPolicy) -> Result<Self> {
+        let protected = self.provider().protected().ok_or(FabricError::Unsupported { feature: &"protected memory" })?;
+        protected.open(self, if self.inner.trusted { policy } else { policy.without_references() })
     }
 
     /// Returns whether `region` is memory that `rank` allocated by itself through a handle with the
-    /// pact of this handle: all code that can write it adheres to the pact.
+    /// access policy of this handle: all code that can write it adheres to the access policy.
     ///
     /// # Errors
     /// As [`Fabric::locate`].
     pub fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
-        match self.provider().keyless() {
-            Some(keyless) if self.inner.vouched => keyless.holds(rank, region),
+        match self.provider().protected() {
+            Some(protected) if self.inner.trusted => protected.holds(rank, region),
             _ => Ok(false),
         }
     }
 
-    /// Deregisters memory that was allocated through this handle, which is [`Fabric::keyless`]. Its
-    /// bytes are never reused, because operations on them may still be in flight.
+    /// Deregisters memory that was allocated through this handle, which is [`Fabric::protected`].
+    /// Its bytes are never reused, because operations on them may still be in flight.
     pub fn abandon(&self, region: Region) {
-        match self.provider().keyless() {
-            Some(keyless) => keyless.abandon(region),
+        match self.provider().protected() {
+            Some(protected) => protected.abandon(region),
             None => drop(region),
         }
     }
 
     /// Returns the location of `rank`'s part of a region in this process's memory, if the region
-    /// was allocated through this handle, the handle was created with a pact that [allows
-    /// references](Pact::references), and the provider maps it.
+    /// was allocated through this handle, the handle was created with an access policy that [allows
+    /// references](AccessPolicy::references), and the provider maps it.
     ///
     /// # Errors
     /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
     pub fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
-        match self.provider().keyless() {
-            Some(keyless) if self.inner.vouched => keyless.mapped(region, rank),
+        match self.provider().protected() {
+            Some(protected) if self.inner.trusted => protected.mapped(region, rank),
             _ => Err(FabricError::NotMapped { rank, region: region.key() }),
         }
     }
@@ -219,7 +219,7 @@ impl Fabric {
     #[inline(always)]
     pub fn store<W: AtomicWord>(&self, word: &LocalWord<W>, value: W) -> Result<()> {
         if word.place().store(W::BYTES, value.to_bits()).is_some() {
-            self.ring_if_parked(word.place());
+            self.wake_if_parked(word.place());
             return Ok(());
         }
         self.write_word(word.place(), value, true)

@@ -21,8 +21,9 @@ pub(crate) use direct::DirectOp;
 pub(crate) use memory::whole_words;
 pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
-pub(crate) use wait_future::SlotGuard;
+pub(crate) use wait_future::WaitGuard;
 pub use waits::Deps;
+pub use within::Direct;
 
 use crate::{
     Caps, FabricError, LockedMemory, Node, Rank, Result, Triggers,
@@ -83,9 +84,9 @@ pub struct Fabric {
 
 struct FabricInner<P: ?Sized> {
     rank: Rank,
-    /// Whether references may be made to memory without a key, because the provider is known to
+    /// Whether references may be made to protected memory, because the provider is known to
     /// fulfil the contract.
-    vouched: bool,
+    trusted: bool,
     facts: Arc<JobFacts>,
     triggers: Triggers,
     provider: P,
@@ -152,14 +153,14 @@ impl Fabric {
     /// Returns the guarantees of this provider beyond the contract.
     pub fn caps(&self) -> Caps {
         let mut caps = self.facts().caps;
-        if !self.inner.vouched {
+        if !self.inner.trusted {
             caps.locked_memory = caps.locked_memory.min(LockedMemory::Copies);
         }
         caps
     }
 
     /// Returns the puts that this rank has [armed](crate::triggered) and not yet executed: one set
-    /// for all handles of the rank. A fabric [under](Fabric::under) a wrapper has its own set.
+    /// for all handles of the rank. A [layered](Fabric::layered) fabric has its own set.
     #[inline]
     pub fn triggers(&self) -> &Triggers {
         &self.inner.triggers
@@ -168,13 +169,13 @@ impl Fabric {
 
 /// For providers and wrappers: the parts of a fabric.
 impl Fabric {
-    /// Creates the fabric of `rank` over `provider`. It may have [memory without a
-    /// key](Fabric::keyless), but no references to that memory can be made.
+    /// Creates the fabric of `rank` over `provider`. It may have [protected
+    /// memory](Fabric::protected), but no references to that memory can be made.
     pub fn new(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
-        Fabric { inner: Arc::new(FabricInner { rank, vouched: false, facts, triggers: Triggers::default(), provider }) }
+        Fabric { inner: Arc::new(FabricInner { rank, trusted: false, facts, triggers: Triggers::default(), provider }) }
     }
 
-    /// Creates the fabric of `rank` over a provider for which references to memory without a key
+    /// Creates the fabric of `rank` over a provider for which references to protected memory
     /// may be created.
     ///
     /// # Safety
@@ -182,8 +183,8 @@ impl Fabric {
     /// also holds for plain accesses to mapped memory. It is the provider of `rank`, whose number
     /// no other job member has, and `facts` are those of its job: locks rely on both.
     #[allow(unsafe_code)]
-    pub unsafe fn vouched(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
-        Fabric { inner: Arc::new(FabricInner { rank, vouched: true, facts, triggers: Triggers::default(), provider }) }
+    pub unsafe fn trusted(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
+        Fabric { inner: Arc::new(FabricInner { rank, trusted: true, facts, triggers: Triggers::default(), provider }) }
     }
 
     /// Creates another handle of this rank, over another provider. The two handles share their
@@ -192,7 +193,7 @@ impl Fabric {
     /// For providers: the new handle's provider is assumed to break the contract, unless it is this
     /// handle's own.
     #[must_use]
-    pub fn beside(&self, provider: impl Provider) -> Self {
+    pub fn sibling(&self, provider: impl Provider) -> Self {
         self.another(false, provider)
     }
 
@@ -200,23 +201,23 @@ impl Fabric {
     /// created.
     ///
     /// # Safety
-    /// As for [`Fabric::vouched`]; rank and facts of this handle are those of the provider's rank.
+    /// As for [`Fabric::trusted`]; rank and facts of this handle are those of the provider's rank.
     #[allow(unsafe_code)]
     #[must_use]
-    pub unsafe fn beside_vouched(&self, provider: impl Provider) -> Self {
+    pub unsafe fn trusted_sibling(&self, provider: impl Provider) -> Self {
         self.another(true, provider)
     }
 
-    fn another(&self, vouched: bool, provider: impl Provider) -> Self {
+    fn another(&self, trusted: bool, provider: impl Provider) -> Self {
         let FabricInner { rank, facts, triggers, .. } = &*self.inner;
         let (rank, facts, triggers) = (*rank, facts.clone(), triggers.share());
-        Fabric { inner: Arc::new(FabricInner { rank, vouched, facts, triggers, provider }) }
+        Fabric { inner: Arc::new(FabricInner { rank, trusted, facts, triggers, provider }) }
     }
 
     /// Wraps this fabric in another provider, which may change operations arbitrarily. The new
     /// fabric has no armed puts.
     #[must_use]
-    pub fn under(&self, provider: impl Provider) -> Self {
+    pub fn layered(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
     }
 
@@ -245,18 +246,18 @@ impl Fabric {
 
     /// Wakes the owner of a place after a direct write, if the owner may be parked.
     #[inline(always)]
-    fn ring_if_parked(&self, place: &Place) {
+    fn wake_if_parked(&self, place: &Place) {
         if place.may_be_parked_at() {
-            self.ring(place);
+            self.wake(place);
         }
     }
 
-    /// Rings the owner's doorbell; out of line, so that the short path keeps its values in
+    /// Rings the owner's doorbell; out of line, so that the fast path keeps its values in
     /// registers.
     #[cold]
     #[inline(never)]
-    fn ring(&self, place: &Place) {
-        self.provider().ring(place);
+    fn wake(&self, place: &Place) {
+        self.provider().wake(place);
     }
 }
 
@@ -266,8 +267,8 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
 /// closure that captures the values shared by all ranks.
 ///
-/// A program uses the facilities of its provider; [`Fabric::caps`], [`Fabric::queue_limits`] and
-/// [`Fabric::barrier_limits`] report them at run time. It has no hidden state, clock or random
+/// A program uses the facilities of its provider; [`Fabric::caps`], [`QueueUnit::limits`] and
+/// [`GateUnit::limits`] report them at run time. It has no hidden state, clock or random
 /// source outside the fabric, so that a simulated run can be replayed.
 ///
 /// A program must not share its fabric with other threads; a rank that does so is run by the

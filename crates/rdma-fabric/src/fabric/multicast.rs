@@ -149,7 +149,7 @@ struct MulticastPut<'a, T: Pod, S> {
 impl<T: Pod, S: PutSource<T>> DirectOp for MulticastPut<'_, T, S> {
     type Out = S;
 
-    fn now(self, _: &Fabric) -> Result<S, Self> {
+    fn try_direct(self, _: &Fabric) -> Result<S, Self> {
         Err(self)
     }
 
@@ -159,7 +159,7 @@ impl<T: Pod, S: PutSource<T>> DirectOp for MulticastPut<'_, T, S> {
             return Posted::failed(FabricError::length_mismatch(self.from.elements(), *elements));
         }
         match fabric.multicasts() {
-            Ok(_) if places.is_empty() => Posted::Over(0),
+            Ok(_) if places.is_empty() => Posted::Complete(0),
             Ok(multicasts) => multicasts.multicast(places, self.from.view()),
             Err(error) => Posted::failed(error),
         }

@@ -1,14 +1,14 @@
 //! The future of an operation that is posted when it is first polled, and awaited.
 //!
-//! If the place is mapped, the operation is executed in that poll, by [`DirectOp::now`]. An
+//! If the place is mapped, the operation is executed in that poll, by [`DirectOp::try_direct`]. An
 //! operation that does not complete immediately is passed to separate functions *by value*: that
-//! lets the compiler keep the short path in registers, where an operation costs only the
+//! lets the compiler keep the fast path in registers, where an operation costs only the
 //! instructions that perform it.
 
 use super::{DirectOp, Fabric};
 use crate::{
     Result,
-    provider::{Ended, Goal, Posted, Slot, Token},
+    provider::{Ended, Posted, Token, WaitFor, WaitState},
 };
 use core::{
     future::Future,
@@ -23,7 +23,7 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
     fabric: &'a Fabric,
     /// `None` after the first poll.
     op: Option<O>,
-    /// Dropped only by [`OperationFuture::drop`], which is inlined into the short path.
+    /// Dropped only by [`OperationFuture::drop`], which is inlined into the fast path.
     pending: ManuallyDrop<Pending<O>>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct OperationFuture<'a, O: DirectOp> {
 enum Pending<O> {
     Nothing,
     InFlight(Token, O),
-    Room(Slot, O),
+    Room(WaitState, O),
 }
 
 impl<'a, O: DirectOp> OperationFuture<'a, O> {
@@ -51,7 +51,7 @@ fn begin<O: DirectOp>(
 ) -> Poll<Result<O::Out>> {
     loop {
         match op.post(fabric) {
-            Posted::Over(word) => return Poll::Ready(Ok(op.finish(word))),
+            Posted::Complete(word) => return Poll::Ready(Ok(op.finish(word))),
             Posted::Pending(mut token) => {
                 return match fabric.provider().poll(&mut token, op.sink(), cx) {
                     Poll::Pending => {
@@ -62,12 +62,12 @@ fn begin<O: DirectOp>(
                 };
             }
             Posted::Full => {
-                let (mut slot, goal) = (Slot::default(), Goal::Room(op.notifies()));
-                let Poll::Ready(room) = fabric.provider().poll_wait(&mut slot, goal, cx) else {
-                    *pending = Pending::Room(slot, op);
+                let (mut wait_state, wait_for) = (WaitState::default(), WaitFor::Room(op.notifies()));
+                let Poll::Ready(room) = fabric.provider().poll_wait(&mut wait_state, wait_for, cx) else {
+                    *pending = Pending::Room(wait_state, op);
                     return Poll::Pending;
                 };
-                end_room(fabric, slot, goal, &room);
+                end_room(fabric, wait_state, wait_for, &room);
                 if let Err(error) = room {
                     return Poll::Ready(Err(error));
                 }
@@ -78,16 +78,16 @@ fn begin<O: DirectOp>(
 }
 
 /// Ends a wait for room.
-fn end_room(fabric: &Fabric, mut slot: Slot, goal: Goal<'_>, room: &Result<()>) {
-    if !slot.is_empty() {
+fn end_room(fabric: &Fabric, mut wait_state: WaitState, wait_for: WaitFor<'_>, room: &Result<()>) {
+    if !wait_state.is_empty() {
         let ended = if room.is_ok() { Ended::Reached } else { Ended::GivenUp };
-        fabric.provider().end_wait(&mut slot, goal, ended);
+        fabric.provider().end_wait(&mut wait_state, wait_for, ended);
     }
 }
 
 /// Polls an operation that did not complete immediately.
 #[inline(never)]
-fn go_on<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Context<'_>) -> Poll<Result<O::Out>> {
+fn resume<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Context<'_>) -> Poll<Result<O::Out>> {
     match pending {
         Pending::Nothing => panic!("a future is not polled after its end"),
         Pending::InFlight(token, op) => {
@@ -96,10 +96,10 @@ fn go_on<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>, cx: &mut Contex
             Poll::Ready(outcome.map(|word| op.finish(word)))
         }
         Pending::Room(slot, op) => {
-            let goal = Goal::Room(op.notifies());
-            let Poll::Ready(room) = fabric.provider().poll_wait(slot, goal, cx) else { return Poll::Pending };
+            let wait_for = WaitFor::Room(op.notifies());
+            let Poll::Ready(room) = fabric.provider().poll_wait(slot, wait_for, cx) else { return Poll::Pending };
             let Pending::Room(slot, op) = mem::replace(pending, Pending::Nothing) else { unreachable!("looked at") };
-            end_room(fabric, slot, goal, &room);
+            end_room(fabric, slot, wait_for, &room);
             match room {
                 Ok(()) => begin(fabric, op, pending, cx),
                 Err(error) => Poll::Ready(Err(error)),
@@ -116,7 +116,7 @@ fn give_up<O: DirectOp>(fabric: &Fabric, pending: &mut Pending<O>) {
         Pending::InFlight(token, _) => fabric.provider().forget(token),
         Pending::Room(mut slot, op) => {
             if !slot.is_empty() {
-                fabric.provider().end_wait(&mut slot, Goal::Room(op.notifies()), Ended::GivenUp);
+                fabric.provider().end_wait(&mut slot, WaitFor::Room(op.notifies()), Ended::GivenUp);
             }
         }
     }
@@ -132,11 +132,11 @@ impl<O: DirectOp> Future for OperationFuture<'_, O> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let me = &mut *self;
         let outcome = match me.op.take() {
-            Some(op) => match op.now(me.fabric) {
+            Some(op) => match op.try_direct(me.fabric) {
                 Ok(out) => return Poll::Ready(Ok(out)),
                 Err(op) => begin(me.fabric, op, &mut me.pending, cx),
             },
-            None => go_on(me.fabric, &mut me.pending, cx),
+            None => resume(me.fabric, &mut me.pending, cx),
         };
         // Matched and rebuilt, so that a result that is immediately ready stays in registers.
         match outcome {

@@ -138,13 +138,13 @@ impl Fabric {
     /// `back`.
     #[inline(always)]
     pub(crate) fn begin<O: DirectOp, B>(&self, op: O, back: impl FnOnce(O) -> B) -> Result<Handle<O::Out>, Refused<B>> {
-        match op.now(self) {
-            Ok(out) => Ok(Handle::over(out)),
+        match op.try_direct(self) {
+            Ok(out) => Ok(Handle::complete(out)),
             Err(op) => self.begin_by_provider(op, back),
         }
     }
 
-    /// Posts an operation through the provider; a separate function, off the short path.
+    /// Posts an operation through the provider; a separate function, off the fast path.
     #[inline(never)]
     fn begin_by_provider<O: DirectOp, B>(
         &self,
@@ -152,7 +152,7 @@ impl Fabric {
         back: impl FnOnce(O) -> B,
     ) -> Result<Handle<O::Out>, Refused<B>> {
         match op.post(self) {
-            Posted::Over(word) => Ok(Handle::over(op.finish(word))),
+            Posted::Complete(word) => Ok(Handle::complete(op.finish(word))),
             Posted::Pending(token) => Ok(Handle::in_flight(self, token, op.finish(0), O::RETURNS)),
             Posted::Full => Err(Refused::Full(back(op))),
             Posted::Failed(error) => Err(Refused::Failed(error, back(op))),
@@ -289,31 +289,5 @@ impl Fabric {
     #[inline(always)]
     pub fn atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
         OperationFuture::new(self, Atomic { word, amo })
-    }
-}
-
-/// Operations that complete before they return, where memory is mapped.
-impl Fabric {
-    /// Executes an atomic directly; returns `None`, without any effect, if only [`Fabric::atomic`]
-    /// can.
-    #[inline(always)]
-    pub fn atomic_now<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Option<W> {
-        let old = word.place().modify(W::BYTES, amo.to_bits())?;
-        self.ring_if_parked(word.place());
-        Some(W::from_bits(old))
-    }
-
-    /// Puts a word directly; returns `None`, without any effect, if only [`Fabric::put_word`] can.
-    #[inline(always)]
-    pub fn put_word_now<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> Option<()> {
-        to.place().store(W::BYTES, value.to_bits())?;
-        self.ring_if_parked(to.place());
-        Some(())
-    }
-
-    /// Gets a word directly; returns `None` if only [`Fabric::get_word`] can.
-    #[inline(always)]
-    pub fn get_word_now<W: AtomicWord>(&self, from: &RemoteWord<W>) -> Option<W> {
-        from.place().load(W::BYTES).map(W::from_bits)
     }
 }

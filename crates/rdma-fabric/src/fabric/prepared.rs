@@ -210,7 +210,7 @@ pub struct PreparedPut<'a, T: Pod> {
 impl<T: Pod> DirectOp for PreparedPut<'_, T> {
     type Out = ();
     #[inline(always)]
-    fn now(self, fabric: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, fabric: &Fabric) -> Result<(), Self> {
         let PutDescriptor { to, from, notice } = self.put;
         let direct = notice.is_none() && put_now(fabric, to.place(), Source::Place(from.place()));
         if direct { Ok(()) } else { Err(self) }
@@ -281,7 +281,7 @@ struct BorrowedGet<'a, T: Pod>(&'a GetDescriptor<T>);
 impl<T: Pod> DirectOp for BorrowedGet<'_, T> {
     type Out = ();
     #[inline(always)]
-    fn now(self, _: &Fabric) -> Result<(), Self> {
+    fn try_direct(self, _: &Fabric) -> Result<(), Self> {
         Err(self)
     }
     fn post(&mut self, fabric: &Fabric) -> Posted {

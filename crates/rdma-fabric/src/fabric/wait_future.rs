@@ -4,7 +4,7 @@
 use super::Fabric;
 use crate::{
     AtomicWord, Notice, Result,
-    provider::{Ended, Goal, Place, Slot},
+    provider::{Ended, Place, WaitFor, WaitState},
 };
 use core::{
     future::Future,
@@ -14,79 +14,79 @@ use core::{
 };
 
 /// A provider's state of a wait; the wait ends when this is dropped.
-pub(crate) struct SlotGuard<F: FnMut(&mut Slot, Ended)> {
-    pub(crate) slot: Slot,
+pub(crate) struct WaitGuard<F: FnMut(&mut WaitState, Ended)> {
+    pub(crate) state: WaitState,
     end: F,
 }
 
-impl<F: FnMut(&mut Slot, Ended)> SlotGuard<F> {
+impl<F: FnMut(&mut WaitState, Ended)> WaitGuard<F> {
     pub(crate) fn new(end: F) -> Self {
-        SlotGuard { slot: Slot::default(), end }
+        WaitGuard { state: WaitState::default(), end }
     }
 
     pub(crate) fn end(&mut self, ended: Ended) {
-        if !self.slot.is_empty() {
-            (self.end)(&mut self.slot, ended);
-            self.slot = Slot::default();
+        if !self.state.is_empty() {
+            (self.end)(&mut self.state, ended);
+            self.state = WaitState::default();
         }
     }
 }
 
-impl<F: FnMut(&mut Slot, Ended)> Drop for SlotGuard<F> {
+impl<F: FnMut(&mut WaitState, Ended)> Drop for WaitGuard<F> {
     fn drop(&mut self) {
         self.end(Ended::GivenUp);
     }
 }
 
-/// Waits for a goal that only the provider can check.
+/// A wait whose condition only the provider can check.
 #[must_use = "futures do nothing unless they are polled"]
-pub(super) struct GoalFuture<'a, G: Fn() -> Goal<'static>> {
+pub(super) struct WaitFuture<'a, G: Fn() -> WaitFor<'static>> {
     fabric: &'a Fabric,
-    /// Creates the goal; it is smaller than the goal itself.
-    goal: G,
-    slot: Slot,
+    /// Creates the argument of the poll; it is smaller than that argument.
+    wait_for: G,
+    state: WaitState,
 }
 
-impl<'a, G: Fn() -> Goal<'static>> GoalFuture<'a, G> {
+impl<'a, G: Fn() -> WaitFor<'static>> WaitFuture<'a, G> {
     #[inline(always)]
-    pub(super) fn new(fabric: &'a Fabric, goal: G) -> Self {
-        GoalFuture { fabric, goal, slot: Slot::default() }
+    pub(super) fn new(fabric: &'a Fabric, wait_for: G) -> Self {
+        WaitFuture { fabric, wait_for, state: WaitState::default() }
     }
 }
 
 // Nothing in the future is pinned.
-impl<G: Fn() -> Goal<'static>> Unpin for GoalFuture<'_, G> {}
+impl<G: Fn() -> WaitFor<'static>> Unpin for WaitFuture<'_, G> {}
 
-impl<G: Fn() -> Goal<'static>> Future for GoalFuture<'_, G> {
+impl<G: Fn() -> WaitFor<'static>> Future for WaitFuture<'_, G> {
     type Output = Result<()>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let me = &mut *self;
-        let stands = me.fabric.provider().poll_wait(&mut me.slot, (me.goal)(), cx);
+        let stands = me.fabric.provider().poll_wait(&mut me.state, (me.wait_for)(), cx);
         if let Poll::Ready(Ok(())) = stands
-            && !me.slot.is_empty()
+            && !me.state.is_empty()
         {
-            me.fabric.provider().end_wait(&mut me.slot, (me.goal)(), Ended::Reached);
-            me.slot = Slot::default();
+            me.fabric.provider().end_wait(&mut me.state, (me.wait_for)(), Ended::Reached);
+            me.state = WaitState::default();
         }
         stands
     }
 }
 
-impl<G: Fn() -> Goal<'static>> Drop for GoalFuture<'_, G> {
+impl<G: Fn() -> WaitFor<'static>> Drop for WaitFuture<'_, G> {
     #[inline]
     fn drop(&mut self) {
-        if !self.slot.is_empty() {
-            self.fabric.provider().end_wait(&mut self.slot, (self.goal)(), Ended::GivenUp);
+        if !self.state.is_empty() {
+            self.fabric.provider().end_wait(&mut self.state, (self.wait_for)(), Ended::GivenUp);
         }
     }
 }
 
 /// Lets time pass; completes only when its goal is reached.
-pub(super) struct TimeFuture<'a, G: Fn() -> Goal<'static>>(pub(super) GoalFuture<'a, G>);
+pub(super) struct TimeFuture<'a, G: Fn() -> WaitFor<'static>>(pub(super) WaitFuture<'a, G>);
 
-impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
+impl<G: Fn() -> WaitFor<'static>> Future for TimeFuture<'_, G> {
     type Output = ();
 
     #[inline]
@@ -99,10 +99,10 @@ impl<G: Fn() -> Goal<'static>> Future for TimeFuture<'_, G> {
 ///
 /// A trait instead of a closure, which the compiler may leave out of line: its result, and every
 /// error, would then go through memory.
-pub(super) trait Look {
+pub(super) trait Check {
     type Found;
     /// Returns the awaited value, if it is available now.
-    fn look(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
+    fn check(&mut self, fabric: &Fabric) -> Result<Option<Self::Found>>;
     /// Returns whether the provider observes the checks, and so must be notified of the end of the
     /// wait.
     fn is_seen(&self) -> bool {
@@ -112,34 +112,34 @@ pub(super) trait Look {
 
 /// Waits until a check succeeds.
 #[must_use = "futures do nothing unless they are polled"]
-pub(super) struct LookFuture<'a, L: Look> {
+pub(super) struct CheckFuture<'a, L: Check> {
     fabric: &'a Fabric,
-    goal: Goal<'a>,
-    look: L,
-    slot: Slot,
+    wait_for: WaitFor<'a>,
+    check: L,
+    state: WaitState,
     /// Whether the provider observed a check, and has not been notified of the end yet.
     seen: bool,
 }
 
-impl<'a, L: Look> LookFuture<'a, L> {
+impl<'a, L: Check> CheckFuture<'a, L> {
     #[inline(always)]
-    pub(super) fn new(fabric: &'a Fabric, goal: Goal<'a>, look: L) -> Self {
-        LookFuture { fabric, goal, look, slot: Slot::default(), seen: false }
+    pub(super) fn new(fabric: &'a Fabric, wait_for: WaitFor<'a>, check: L) -> Self {
+        CheckFuture { fabric, wait_for, check, state: WaitState::default(), seen: false }
     }
 
     /// Waits and checks again, after a check without success.
     #[inline(never)]
-    fn look_again(&mut self, cx: &mut Context<'_>) -> Poll<Result<L::Found>> {
+    fn poll_again(&mut self, cx: &mut Context<'_>) -> Poll<Result<L::Found>> {
         loop {
-            match self.fabric.provider().poll_wait(&mut self.slot, self.goal, cx) {
+            match self.fabric.provider().poll_wait(&mut self.state, self.wait_for, cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
                 // Writes of a rank before its loss are taken into account.
                 Poll::Ready(Err(error)) => {
-                    return Poll::Ready(self.look.look(self.fabric).and_then(|found| found.ok_or(error)));
+                    return Poll::Ready(self.check.check(self.fabric).and_then(|found| found.ok_or(error)));
                 }
             }
-            if let Some(found) = self.look.look(self.fabric).transpose() {
+            if let Some(found) = self.check.check(self.fabric).transpose() {
                 return Poll::Ready(found);
             }
         }
@@ -148,31 +148,31 @@ impl<'a, L: Look> LookFuture<'a, L> {
     #[cold]
     #[inline(never)]
     fn end(&mut self, ended: Ended) {
-        self.fabric.provider().end_wait(&mut self.slot, self.goal, ended);
-        (self.slot, self.seen) = (Slot::default(), false);
+        self.fabric.provider().end_wait(&mut self.state, self.wait_for, ended);
+        (self.state, self.seen) = (WaitState::default(), false);
     }
 }
 
 // Nothing in the future is pinned.
-impl<L: Look> Unpin for LookFuture<'_, L> {}
+impl<L: Check> Unpin for CheckFuture<'_, L> {}
 
-impl<L: Look> Future for LookFuture<'_, L> {
+impl<L: Check> Future for CheckFuture<'_, L> {
     type Output = Result<L::Found>;
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let me = &mut *self;
-        me.seen |= me.look.is_seen();
-        let found = match me.look.look(me.fabric) {
-            Ok(Some(found)) if !me.seen && me.slot.is_empty() => return Poll::Ready(Ok(found)),
+        me.seen |= me.check.is_seen();
+        let found = match me.check.check(me.fabric) {
+            Ok(Some(found)) if !me.seen && me.state.is_empty() => return Poll::Ready(Ok(found)),
             Ok(Some(found)) => Poll::Ready(Ok(found)),
-            Ok(None) => me.look_again(cx),
+            Ok(None) => me.poll_again(cx),
             Err(error) => return Poll::Ready(Err(error)),
         };
         // Matched and rebuilt, so that a value that is immediately available stays in registers.
         match found {
             Poll::Ready(Ok(found)) => {
-                if me.seen || !me.slot.is_empty() {
+                if me.seen || !me.state.is_empty() {
                     me.end(Ended::Reached);
                 }
                 Poll::Ready(Ok(found))
@@ -183,27 +183,27 @@ impl<L: Look> Future for LookFuture<'_, L> {
     }
 }
 
-impl<L: Look> Drop for LookFuture<'_, L> {
+impl<L: Check> Drop for CheckFuture<'_, L> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.seen || !self.slot.is_empty() {
+        if self.seen || !self.state.is_empty() {
             self.end(Ended::GivenUp);
         }
     }
 }
 
 /// Checks whether a word satisfies a predicate.
-pub(super) struct WordLook<'a, W, Until> {
+pub(super) struct WordCheck<'a, W, Until> {
     pub(super) word: &'a Place,
     pub(super) until: Until,
     pub(super) of: PhantomData<fn() -> W>,
 }
 
-impl<W: AtomicWord, Until: FnMut(W) -> bool> Look for WordLook<'_, W, Until> {
+impl<W: AtomicWord, Until: FnMut(W) -> bool> Check for WordCheck<'_, W, Until> {
     type Found = W;
 
     #[inline(always)]
-    fn look(&mut self, fabric: &Fabric) -> Result<Option<W>> {
+    fn check(&mut self, fabric: &Fabric) -> Result<Option<W>> {
         let value = match self.word.load(W::BYTES) {
             Some(bits) => W::from_bits(bits),
             None => read_word(fabric, self.word, true)?,
@@ -226,13 +226,13 @@ pub(super) fn read_word<W: AtomicWord>(fabric: &Fabric, word: &Place, waiting: b
 }
 
 /// Checks for the next notice.
-pub(super) struct NoticeLook;
+pub(super) struct NoticeCheck;
 
-impl Look for NoticeLook {
+impl Check for NoticeCheck {
     type Found = Notice;
 
     #[inline(always)]
-    fn look(&mut self, fabric: &Fabric) -> Result<Option<Notice>> {
+    fn check(&mut self, fabric: &Fabric) -> Result<Option<Notice>> {
         fabric.provider().try_notice(true)
     }
 }

@@ -1,13 +1,13 @@
-//! Waits: their dependencies and goals, time, and the remaining work of dropped futures.
+//! Waits: their dependencies and conditions, time, and the remaining work of dropped futures.
 
 use super::{
     Fabric,
-    wait_future::{GoalFuture, LookFuture, NoticeLook, TimeFuture, WordLook},
+    wait_future::{CheckFuture, NoticeCheck, TimeFuture, WaitFuture, WordCheck},
 };
 use crate::{
     AtomicWord, LocalWord, Notice, Rank, Result, Time,
     join::{Either, race},
-    provider::{Goal, Leftover},
+    provider::{Deferred, WaitFor},
 };
 use core::{future::Future, marker::PhantomData, time::Duration};
 
@@ -60,7 +60,7 @@ impl Fabric {
     /// [`crate::FabricError::PeerLost`] of the target; [`crate::FabricError::PeersLeft`] if it has
     /// left and its notice queue is full.
     pub fn room(&self, target: Option<Rank>) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, move || Goal::Room(target))
+        WaitFuture::new(self, move || WaitFor::Room(target))
     }
 
     /// Waits until every put posted to `target` so far is visible there.
@@ -70,7 +70,7 @@ impl Fabric {
     /// that any of those puts encountered at its target since the last flush of that target.
     #[inline]
     pub fn flush(&self, target: Rank) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, move || Goal::Flush(Some(target)))
+        WaitFuture::new(self, move || WaitFor::Flush(Some(target)))
     }
 
     /// Waits until every put posted so far, to any target, is visible there.
@@ -79,7 +79,7 @@ impl Fabric {
     /// As [`Fabric::flush`].
     #[inline]
     pub fn flush_all(&self) -> impl Future<Output = Result<()>> {
-        GoalFuture::new(self, || Goal::Flush(None))
+        WaitFuture::new(self, || WaitFor::Flush(None))
     }
 
     /// Returns true if it is certain that every put posted so far is visible and that no put has an
@@ -105,8 +105,8 @@ impl Fabric {
         deps: Deps<'_>,
         until: impl FnMut(W) -> bool,
     ) -> Result<W> {
-        let look = WordLook { word: word.place(), until, of: PhantomData };
-        LookFuture::new(self, Goal::Word(word.place(), deps), look).await
+        let check = WordCheck { word: word.place(), until, of: PhantomData };
+        CheckFuture::new(self, WaitFor::Word(word.place(), deps), check).await
     }
 
     /// Takes the next notice, if one has arrived.
@@ -124,7 +124,7 @@ impl Fabric {
     /// As [`Fabric::wait_until`].
     #[inline(always)]
     pub async fn next_notice(&self, deps: Deps<'_>) -> Result<Notice> {
-        LookFuture::new(self, Goal::Notice(deps), NoticeLook).await
+        CheckFuture::new(self, WaitFor::Notice(deps), NoticeCheck).await
     }
 
     /// Returns the current time.
@@ -139,7 +139,7 @@ impl Fabric {
 
     /// Waits until `at`.
     pub fn sleep_until(&self, at: Time) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, move || Goal::Until(at)))
+        TimeFuture(WaitFuture::new(self, move || WaitFor::Until(at)))
     }
 
     /// Runs `future` until it is ready or the time `at` is reached; in the latter case drops it
@@ -154,7 +154,7 @@ impl Fabric {
     /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not
     /// (real work takes its own time).
     pub fn compute(&self, duration: Duration) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, move || Goal::Busy(duration)))
+        TimeFuture(WaitFuture::new(self, move || WaitFor::Busy(duration)))
     }
 
     /// Accounts for one pass through a named software layer. Virtual time charges the time that the
@@ -179,7 +179,7 @@ impl Fabric {
     /// }
     /// ```
     pub fn charge_bytes(&self, layer: &'static str, bytes: usize) -> impl Future<Output = ()> {
-        TimeFuture(GoalFuture::new(self, move || Goal::Charge(layer, bytes)))
+        TimeFuture(WaitFuture::new(self, move || WaitFor::Charge(layer, bytes)))
     }
 
     /// Runs `rest` to completion as part of this rank without an awaiting caller: the work that a
@@ -194,6 +194,6 @@ impl Fabric {
     /// it drops `rest`.
     #[inline]
     pub fn detach(&self, rest: impl Future<Output = ()> + 'static) {
-        self.provider().detach(Leftover::new(&mut Some(rest)));
+        self.provider().detach(Deferred::new(&mut Some(rest)));
     }
 }

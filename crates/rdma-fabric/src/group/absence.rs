@@ -87,7 +87,7 @@ impl Group {
 
     /// Waits while puts are armed. Such a wait is rare, and its future is large.
     fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
-        compiled_here(self.fabric.triggers().beside(wait))
+        compiled_here(self.fabric.triggers().run_during(wait))
     }
 
     /// Checks that no member is missing.

@@ -5,21 +5,22 @@
 //! which references may point must have no key: the only access is through a *capability*, whose
 //! holder grants access only to holders of a lock.
 //!
-//! The capability is a handle of the fabric, made by [`Fabric::keyless`](crate::Fabric::keyless).
-//! Symmetric regions that are allocated through it are resolved by it and its clones, and every
-//! other handle refuses them with [`FabricError::Locked`](crate::FabricError::Locked), for every
-//! operation. The region's key still identifies it in errors and notices.
+//! The capability is a handle of the fabric, made by
+//! [`Fabric::protected`](crate::Fabric::protected). Symmetric regions that are allocated through it
+//! are resolved by it and its clones, and every other handle refuses them with
+//! [`FabricError::Locked`](crate::FabricError::Locked), for every operation. The region's key still
+//! identifies it in errors and notices.
 //!
 //! Memory that a rank allocates through such a handle by itself is accessible to handles of any
-//! rank with the same pact: code that creates the pact commits to its purpose.
+//! rank with the same access policy: code that creates the access policy commits to its purpose.
 //!
 //! Ranks that allocate together must agree on the purpose, because each obtains a capability to all
-//! parts. They state it in a [`Pact`], which is compared in the same way as the length. A pact that
-//! allows references can only be made by `unsafe` code, and never matches one that doesn't. Only a
-//! fabric whose provider is [trusted](crate::Fabric::vouched) accepts such a pact, so that a
-//! wrapper (which may change operations arbitrarily) can't pass it on. If a provider has mapped the
-//! memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns its location, but only
-//! under such a pact.
+//! parts. They state it in an [`AccessPolicy`], which is compared in the same way as the length. An
+//! access policy that allows references can only be made by `unsafe` code, and never matches one
+//! that doesn't. Only a fabric whose provider is [trusted](crate::Fabric::trusted) accepts such an
+//! access policy, so that a wrapper (which may change operations arbitrarily) can't pass it on. If
+//! a provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns
+//! its location, but only under such an access policy.
 
 #![allow(unsafe_code)]
 
@@ -34,8 +35,8 @@ use core::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a provider has memory without a key, and the operations that it supports: see
-/// [`crate::Fabric::keyless`].
+/// Whether a provider has protected memory, and the operations that it supports: see
+/// [`crate::Fabric::protected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockedMemory {
     /// The provider has no such memory.
@@ -47,39 +48,39 @@ pub enum LockedMemory {
     Mapped,
 }
 
-/// The meaning that ranks give to memory without a key that they allocate together: a name of two
+/// The meaning that ranks give to protected memory that they allocate together: a name of two
 /// words, on which all must agree, and whether references may exist.
-pub struct Pact {
+pub struct AccessPolicy {
     name: [u64; 2],
     references: bool,
 }
 
-impl Pact {
-    /// Creates a pact under which no references are created: [`crate::Fabric::mapped`] does not
-    /// return an address.
+impl AccessPolicy {
+    /// Creates an access policy under which no references are created: [`crate::Fabric::mapped`]
+    /// does not return an address.
     pub const fn copies(name: [u64; 2]) -> Self {
-        Pact { name, references: false }
+        AccessPolicy { name, references: false }
     }
 
-    /// Creates a pact under which references to the memory may be created.
+    /// Creates an access policy under which references to the memory may be created.
     ///
     /// # Safety
-    /// All code, on any rank, that creates a pact with this name that allows references follows the
-    /// same discipline. Under this discipline no code writes memory that a reference points to,
-    /// only the holder of a `&mut` accesses its memory, and all accesses before the creation of a
-    /// reference happen before it. Typically it is a lock: the memory is read, by reference or by
-    /// operation, only by holders of the lock, and written only by its exclusive holder. No handle
-    /// created with the pact, region allocated through it, or place resolved by it is accessible to
-    /// code that doesn't follow the discipline.
+    /// All code, on any rank, that creates an access policy with this name that allows references
+    /// follows the same discipline. Under this discipline no code writes memory that a reference
+    /// points to, only the holder of a `&mut` accesses its memory, and all accesses before the
+    /// creation of a reference happen before it. Typically it is a lock: the memory is read, by
+    /// reference or by operation, only by holders of the lock, and written only by its exclusive
+    /// holder. No handle created with the access policy, region allocated through it, or place
+    /// resolved by it is accessible to code that doesn't follow the discipline.
     ///
-    /// Memory that a rank allocates by itself is reused by a later region of the same pact when it
-    /// is dropped. So the discipline also ensures that no operation on it is in flight at that
-    /// time, or [abandons](crate::Fabric::abandon) it.
+    /// Memory that a rank allocates by itself is reused by a later region of the same access policy
+    /// when it is dropped. So the discipline also ensures that no operation on it is in flight at
+    /// that time, or [abandons](crate::Fabric::abandon) it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
-        Pact { name, references: true }
+        AccessPolicy { name, references: true }
     }
 
-    /// Returns the pact's name.
+    /// Returns the access policy's name.
     pub const fn name(&self) -> [u64; 2] {
         self.name
     }
@@ -89,19 +90,20 @@ impl Pact {
         self.references
     }
 
-    /// Returns a pact with the same name but without references, for a wrapper to pass down.
-    pub const fn without_references(&self) -> Pact {
-        Pact::copies(self.name)
+    /// Returns an access policy with the same name but without references, for a wrapper to pass
+    /// down.
+    pub const fn without_references(&self) -> AccessPolicy {
+        AccessPolicy::copies(self.name)
     }
 
-    /// Returns whether the allocation for which ranks compared `terms` was under a pact that allows
-    /// references.
+    /// Returns whether the allocation for which ranks compared `terms` was under an access policy
+    /// that allows references.
     pub const fn terms_allow_references(terms: [u64; 3]) -> bool {
         terms[0] >> 1 & 1 == 1
     }
 
     /// Returns the terms that a handle must have to open memory that a rank has allocated by itself
-    /// under this pact: different from all [`Pact::terms`].
+    /// under this access policy: different from all [`AccessPolicy::terms`].
     pub const fn local_terms(&self) -> [u64; 3] {
         let [first, second, third] = self.terms(0);
         [first | 1 << 2, second, third]
@@ -113,37 +115,37 @@ impl Pact {
     }
 }
 
-impl fmt::Debug for Pact {
+impl fmt::Debug for AccessPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = if self.references { "references" } else { "copies" };
-        write!(f, "Pact({:#x} {:#x}, {kind})", self.name[0], self.name[1])
+        write!(f, "AccessPolicy({:#x} {:#x}, {kind})", self.name[0], self.name[1])
     }
 }
 
-/// The content of a handle made by [`crate::Fabric::keyless`], for providers: the pact, and the
-/// regions that the handle opens.
+/// The content of a handle made by [`crate::Fabric::protected`], for providers: the access policy,
+/// and the regions that the handle opens.
 #[derive(Debug)]
 pub struct Keyring {
-    pact: Pact,
+    policy: AccessPolicy,
     made: AtomicU32,
     opens: Mutex<Vec<RegionKey>>,
 }
 
 impl Keyring {
     /// Creates a keyring that does not open any region yet.
-    pub const fn new(pact: Pact) -> Self {
-        Keyring { pact, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
+    pub const fn new(policy: AccessPolicy) -> Self {
+        Keyring { policy, made: AtomicU32::new(0), opens: Mutex::new(Vec::new()) }
     }
 
     /// Returns the terms that ranks compare at the next allocation.
     pub fn next_terms(&self) -> [u64; 3] {
-        self.pact.terms(self.made.fetch_add(1, Relaxed))
+        self.policy.terms(self.made.fetch_add(1, Relaxed))
     }
 
     /// Returns the terms that open memory that the handle's rank allocates by itself:
-    /// [`Pact::local_terms`].
+    /// [`AccessPolicy::local_terms`].
     pub const fn local_terms(&self) -> [u64; 3] {
-        self.pact.local_terms()
+        self.policy.local_terms()
     }
 
     /// Makes the handle open the region `key` from now on.
@@ -158,14 +160,14 @@ impl Keyring {
 
     /// Returns whether references to the regions may be created.
     pub const fn allows_references(&self) -> bool {
-        self.pact.references
+        self.policy.references
     }
 }
 
 /// The location at which a rank's part of a locked region is mapped in this process.
 ///
 /// The fabric that created it guarantees that locks over that fabric exclude each other's holders,
-/// and that only handles with the same [`Pact`] can access the bytes.
+/// and that only handles with the same [`AccessPolicy`] can access the bytes.
 pub struct Mapped {
     /// `len` bytes, mapped as long as `keep` lives.
     start: NonNull<u8>,
@@ -185,10 +187,11 @@ impl Mapped {
     /// # Safety
     /// * The `len` bytes at `start` are one allocation, readable and writable as long as `keep`
     ///   lives, even if other ranks die or free memory.
-    /// * They are accessed only through places that were resolved by handles created with a pact
+    /// * They are accessed only through places that were resolved by handles created with an access
+    ///   policy
     ///   that allows references, by operations that complete when posted, and through values of
     ///   this type; and before the region was allocated everywhere, and after it was dropped
-    ///   everywhere. No operation that was posted for memory without such a pact ever reaches them,
+    ///   everywhere. No operation that was posted for memory without such an access policy ever reaches them,
     ///   not even a late one.
     /// * The provider fulfils the contract: atomics are atomic, and the order that they establish
     ///   also holds for plain accesses to these bytes.

@@ -1,5 +1,5 @@
 //! Registered memory: regions and their keys, resolved places, typed pointers, registered existing
-//! memory, memory without a key.
+//! memory, protected memory.
 
 mod locked;
 mod part;
@@ -8,9 +8,9 @@ mod pointer;
 mod region;
 mod registered;
 
-pub use locked::{Keyring, LockedMemory, Mapped, Pact};
+pub use locked::{AccessPolicy, Keyring, LockedMemory, Mapped};
 pub use part::Part;
-pub use place::{Anchor, Place, SHORT};
+pub use place::{KeepAlive, Place, SHORT};
 pub use pointer::{LocalSpan, LocalWord, RemoteSpan, RemoteWord};
 pub use region::{Region, RegionKey, RemoteAddr};
 pub use registered::{OwnedMemory, RegisterError, Registered, Uses};

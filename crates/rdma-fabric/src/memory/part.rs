@@ -5,8 +5,8 @@
 //! comparison of bounds.
 //!
 //! # Safety
-//! A part is a bitwise copy of the whole's place whose reference to the anchor is not counted. It
-//! is never dropped, never returned by value, and does not outlive the whole; a clone of it is
+//! A part is a bitwise copy of the whole's place whose reference to the keep-alive is not counted.
+//! It is never dropped, never returned by value, and does not outlive the whole; a clone of it is
 //! counted like any other.
 
 #![allow(unsafe_code)]
@@ -24,7 +24,7 @@ use core::{
 /// A word or span inside a resolved span, which it borrows. It dereferences to the pointer that
 /// [`Fabric`](crate::Fabric)'s operations take; a clone of that pointer is independent.
 pub struct Part<'a, P> {
-    /// Uses the whole's anchor without counting as its owner.
+    /// Uses the whole's keep-alive without counting as its owner.
     pointer: ManuallyDrop<P>,
     whole: PhantomData<&'a Place>,
 }
@@ -58,8 +58,8 @@ fn part<P>(
         return Err(outside(whole, offset, len));
     }
     // SAFETY: valid for reads; the copy moves through `narrowed` and `make` into a `ManuallyDrop`,
-    // so its reference to the anchor is never given up. The whole keeps the anchor as long as it is
-    // borrowed, and the part borrows it.
+    // so its reference to the keep-alive is never given up. The whole keeps the keep-alive as long
+    // as it is borrowed, and the part borrows it.
     let pointer = ManuallyDrop::new(unsafe { ptr::read(whole) }.narrowed(offset, len));
     if !pointer.is_aligned(align) {
         return Err(FabricError::misaligned(pointer.addr(), align));
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
     use crate::{
         Rank, RegionKey,
-        provider::{Anchor, Place},
+        provider::{KeepAlive, Place},
     };
     use std::sync::Arc;
 
     fn span(kept: &Arc<()>) -> RemoteSpan<u8> {
         let region = RegionKey { index: 3, generation: 1 };
         let addr = RemoteAddr { rank: Rank::new(7), region, offset: 12 };
-        RemoteSpan::new(Place::remote(addr, 64, Anchor::new(kept.clone())), 64)
+        RemoteSpan::new(Place::remote(addr, 64, KeepAlive::new(kept.clone())), 64)
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!((inner.len(), inner.addr().offset), (16, 20));
         let innermost = inner.part_as::<u32>(4, 3).unwrap();
         assert_eq!((innermost.len(), innermost.place().len(), innermost.addr().offset), (3, 12, 24));
-        // All of them share one anchor; a clone alone keeps it alive.
+        // All of them share one keep-alive; a clone alone keeps it alive.
         let alone: RemoteWord<u64> = RemoteWord::clone(&word);
         drop(whole);
         assert_eq!((alone.addr().offset, Arc::strong_count(&kept)), (40, 2));

@@ -9,10 +9,10 @@
 //! as well, and an access that passes it does not call the provider.
 //!
 //! # One truth
-//! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`Anchor`] is
-//! the seal that certifies this: only a provider's own code has the provider's anchors, and a place
-//! never exposes its anchor. So safe code can pass places on, [narrow](Place::part) them and
-//! [hide](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
+//! A place holds an address, a length and, mostly, a pointer, which must agree. Its [`KeepAlive`]
+//! is the seal that certifies this: only a provider's own code has the provider's keep-alives, and
+//! a place never exposes its keep-alive. So safe code can pass places on, [narrow](Place::part)
+//! them and [hide](Place::hidden) them, but cannot assemble one that a provider accepts as its own.
 //!
 //! # Safety
 //! [`Place::mapped`] is the only way to create a place whose comparison can succeed; its caller
@@ -43,7 +43,7 @@ static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
 const NO_WORD: u64 = 1 << 63;
 /// Bit of a place's offset: the place is the target of a prepared descriptor.
 const PREPARED: u64 = 1 << 63;
-/// A bell without an owner.
+/// A doorbell without an owner.
 static SILENT: AtomicU32 = AtomicU32::new(0);
 
 /// The start of places in memory that is not mapped: as aligned as their offset.
@@ -58,10 +58,11 @@ pub const SHORT: usize = 64;
 /// A value that a provider keeps for places, such as a mapping or a registration with the network,
 /// and the seal by which it recognises its own places. Dropped with the last place.
 ///
-/// A place returns [a reference to the kept value](Place::kept), to callers that can name its type,
-/// but never its anchor. A provider therefore keeps a private type, or compares anchors
-/// ([`Place::has_anchor`]), and exposes neither the type nor the anchor: then it created every
-/// place that passes the check, and address, length and kept value belong together.
+/// A place returns [a reference to the kept value](Place::keep_alive), to callers that can name its
+/// type, but never its keep-alive. A provider therefore keeps a private type, or compares
+/// keep-alives ([`Place::has_keep_alive`]), and exposes neither the type nor the keep-alive: then
+/// it created every place that passes the check, and address, length and kept value belong
+/// together.
 ///
 /// Safe code cannot attach the seal of one place to the address of another:
 ///
@@ -71,29 +72,29 @@ pub const SHORT: usize = 64;
 /// /// Would write the memory of `genuine` and announce an operation in region `other`.
 /// fn forge(fabric: &Fabric, genuine: &Place, other: RegionKey) -> Posted {
 ///     let addr = RemoteAddr { region: other, ..genuine.addr() };
-///     let forged = Place::remote(addr, genuine.len(), genuine.anchor().cloned());
+///     let forged = Place::remote(addr, genuine.len(), genuine.keep_alive().cloned());
 ///     fabric.provider().put(&forged, Source::Bytes(&vec![0; genuine.len()]), None)
 /// }
 /// ```
 #[derive(Clone)]
-pub struct Anchor(Arc<Box<dyn Any + Send + Sync>>);
+pub struct KeepAlive(Arc<Box<dyn Any + Send + Sync>>);
 
-impl Anchor {
+impl KeepAlive {
     /// Keeps `kept`. Places that share it cost one count each.
     pub fn new(kept: impl Any + Send + Sync) -> Self {
-        Anchor(Arc::new(Box::new(kept)))
+        KeepAlive(Arc::new(Box::new(kept)))
     }
 
-    /// Returns the value that the anchor keeps, if it is a `T`.
+    /// Returns the value that the keep-alive keeps, if it is a `T`.
     #[inline]
     pub fn get<T: Any>(&self) -> Option<&T> {
         (**self.0).downcast_ref()
     }
 }
 
-impl fmt::Debug for Anchor {
+impl fmt::Debug for KeepAlive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Anchor")
+        f.write_str("KeepAlive")
     }
 }
 
@@ -108,8 +109,8 @@ pub struct Place {
     /// The start of the `len` bytes, where memory is mapped.
     start: NonNull<u8>,
     /// Bit 0 is set if the owner may be parked.
-    bell: NonNull<AtomicU32>,
-    anchor: Anchor,
+    doorbell: NonNull<AtomicU32>,
+    keep_alive: KeepAlive,
     len: u64,
     /// Offset in the region, in bytes, with [`PREPARED`] set where it applies: direct accesses do
     /// not use the offset.
@@ -124,8 +125,8 @@ pub struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 64);
 
-// SAFETY: the pointers point into the value kept by `anchor`, which may be used by any thread, or
-// to statics.
+// SAFETY: the pointers point into the value kept by `keep_alive`, which may be used by any thread,
+// or to statics.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
@@ -138,51 +139,51 @@ impl fmt::Debug for Place {
 }
 
 impl Place {
-    /// Creates a place that is usable only by the provider that created `anchor`, which has checked
-    /// `addr` and `len`. Any other provider refuses it.
-    pub fn remote(addr: RemoteAddr, len: usize, anchor: Anchor) -> Self {
-        let (live, bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
+    /// Creates a place that is usable only by the provider that created `keep_alive`, which has
+    /// checked `addr` and `len`. Any other provider refuses it.
+    pub fn remote(addr: RemoteAddr, len: usize, keep_alive: KeepAlive) -> Self {
+        let (live, doorbell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         let start = NOWHERE.map_addr(|page| page | (addr.offset as usize % align_of::<Page>()));
-        Place::of(live, start, bell, anchor, (addr, len))
+        Place::of(live, start, doorbell, keep_alive, (addr, len))
     }
 
     #[inline]
     fn of(
         live: NonNull<AtomicU64>,
         start: NonNull<u8>,
-        bell: NonNull<AtomicU32>,
-        anchor: Anchor,
+        doorbell: NonNull<AtomicU32>,
+        keep_alive: KeepAlive,
         (addr, len): (RemoteAddr, usize),
     ) -> Self {
         let RemoteAddr { rank, region, offset } = addr;
         let expected = expected(region.generation, start, len);
-        Place { live, start, bell, anchor, len: len as u64, offset, rank, index: region.index, expected }
+        Place { live, start, doorbell, keep_alive, len: len as u64, offset, rank, index: region.index, expected }
     }
 
     /// Creates a place in memory of this process: the `len` bytes at `start`, which can be used as
-    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `bell` is set if the owner
-    /// must be [rung](crate::provider::Provider::ring) after a write.
+    /// long as `live` holds the generation of `addr`'s region. Bit 0 of `doorbell` is set if the
+    /// owner must be [woken](crate::provider::Provider::wake) after a write.
     ///
     /// # Safety
-    /// As long as `anchor` is kept, `live` and `bell` are valid; whenever `live` holds the
+    /// As long as `keep_alive` is kept, `live` and `doorbell` are valid; whenever `live` holds the
     /// generation, the bytes are valid too. All accesses to them go through [`access`].
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
         len: usize,
         live: NonNull<AtomicU64>,
-        bell: NonNull<AtomicU32>,
+        doorbell: NonNull<AtomicU32>,
         addr: RemoteAddr,
-        anchor: Anchor,
+        keep_alive: KeepAlive,
     ) -> Self {
-        Place::of(live, start, bell, anchor, (addr, len))
+        Place::of(live, start, doorbell, keep_alive, (addr, len))
     }
 
     /// Returns this place with all accesses going through the provider, for wrappers that have to
     /// observe them.
     #[must_use]
     pub fn hidden(mut self) -> Self {
-        (self.live, self.bell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
+        (self.live, self.doorbell) = (NonNull::from(&NEVER), NonNull::from(&SILENT));
         self
     }
 
@@ -194,20 +195,20 @@ impl Place {
 
     /// Returns the value that the provider keeps for this place, if it is a `T`.
     #[inline]
-    pub fn kept<T: Any>(&self) -> Option<&T> {
-        self.anchor.get()
+    pub fn keep_alive<T: Any>(&self) -> Option<&T> {
+        self.keep_alive.get()
     }
 
-    /// Returns whether the place was created with this anchor or a clone of it.
+    /// Returns whether the place was created with this keep-alive or a clone of it.
     #[inline]
-    pub fn has_anchor(&self, anchor: &Anchor) -> bool {
-        Arc::ptr_eq(&self.anchor.0, &anchor.0)
+    pub fn has_keep_alive(&self, keep_alive: &KeepAlive) -> bool {
+        Arc::ptr_eq(&self.keep_alive.0, &keep_alive.0)
     }
 
     /// Returns 0 if `len` bytes may be accessed directly.
     #[inline(always)]
     fn objection(&self, len: usize) -> u64 {
-        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the
+        // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the release with which the
         // region was registered.
         let moved = unsafe { self.live.as_ref() }.load(Acquire) ^ u64::from(self.expected as u32);
         moved | (self.len ^ len as u64)
@@ -241,7 +242,7 @@ impl Place {
         Some(unsafe { access::load(self.start.as_ptr(), width) })
     }
 
-    /// Stores a word's low bits (release), without ringing. `None` if it can't be accessed
+    /// Stores a word's low bits (release), without waking the owner. `None` if it can't be accessed
     /// directly.
     #[inline(always)]
     pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
@@ -253,8 +254,8 @@ impl Place {
         Some(())
     }
 
-    /// Changes a word (acquire and release), without ringing; returns the previous bits. `None` if
-    /// it can't be accessed directly.
+    /// Changes a word (acquire and release), without waking the owner; returns the previous bits.
+    /// `None` if it can't be accessed directly.
     #[inline(always)]
     pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
         if self.word_objection(width) != 0 {
@@ -265,7 +266,7 @@ impl Place {
     }
 
     /// Fills the place from `bytes`, which must have the same length, at most [`SHORT`], without
-    /// ringing.
+    /// waking the owner.
     #[inline(always)]
     pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
         if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
@@ -288,7 +289,7 @@ impl Place {
     }
 
     /// Fills the place from another one, which must have the same length, at most [`SHORT`],
-    /// without ringing.
+    /// without waking the owner.
     #[inline(always)]
     pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
         let len = from.len as usize;
@@ -300,15 +301,15 @@ impl Place {
         Some(())
     }
 
-    /// Returns whether the place's owner may be parked, and must be rung, after a direct write. The
-    /// compiler moves no earlier write past this load; the processor may, and the owner's wait
+    /// Returns whether the place's owner may be parked, and must be woken, after a direct write.
+    /// The compiler moves no earlier write past this load; the processor may, and the owner's wait
     /// allows for that.
     #[inline(always)]
     pub(crate) fn may_be_parked_at(&self) -> bool {
         compiler_fence(SeqCst);
-        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the read-modify-write by which
-        // the owner sets the bit.
-        unsafe { self.bell.as_ref() }.load(Acquire) & 1 != 0
+        // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the read-modify-write by
+        // which the owner sets the bit.
+        unsafe { self.doorbell.as_ref() }.load(Acquire) & 1 != 0
     }
 }
 

@@ -9,7 +9,7 @@
 
 use crate::{
     AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
-    provider::Kept,
+    provider::Registration,
 };
 use bytemuck::{Pod, Zeroable};
 use core::{any::Any, fmt};
@@ -113,32 +113,32 @@ pub struct Region {
     len: usize,
     existing: Option<Existing>,
     /// Deregisters when dropped.
-    kept: Box<dyn Kept>,
+    registration: Box<dyn Registration>,
 }
 
 impl Region {
     /// Creates a region, for providers. `existing` states how peers access existing memory that was
     /// registered.
-    pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, kept: impl Kept) -> Self {
-        Region { key, len, existing, kept: Box::new(kept) }
+    pub fn new(key: RegionKey, len: usize, existing: Option<Existing>, registration: impl Registration) -> Self {
+        Region { key, len, existing, registration: Box::new(registration) }
     }
 
-    /// Returns the value that the provider keeps for the region, if it is a `T`.
-    pub fn kept<T: Any>(&self) -> Option<&T> {
-        let kept: &dyn Any = &*self.kept;
-        kept.downcast_ref()
+    /// Returns the provider's registration of the region, if it is a `T`.
+    pub fn registration<T: Any>(&self) -> Option<&T> {
+        let registration: &dyn Any = &*self.registration;
+        registration.downcast_ref()
     }
 
-    /// Returns the value that the provider kept for the region, if it is a `T`.
+    /// Returns the provider's registration of the region, if it is a `T`.
     ///
     /// # Errors
     /// The region, unchanged.
-    pub fn into_kept<T: Any>(self) -> Result<T, Self> {
-        if self.kept::<T>().is_none() {
+    pub fn into_registration<T: Any>(self) -> Result<T, Self> {
+        if self.registration::<T>().is_none() {
             return Err(self);
         }
-        let kept: Box<dyn Any> = self.kept;
-        Ok(*kept.downcast().expect("the types were compared"))
+        let registration: Box<dyn Any> = self.registration;
+        Ok(*registration.downcast().expect("the types were compared"))
     }
 
     /// Returns the key peers use.

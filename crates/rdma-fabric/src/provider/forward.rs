@@ -3,8 +3,8 @@
 /// Writes methods of a [`Provider`](crate::provider::Provider), by name, that forward the call to
 /// the [`Fabric`](crate::Fabric) in the field `below`.
 ///
-/// A wrapper writes the other methods itself; [`Fabric::under`](crate::Fabric::under) turns it into
-/// a fabric:
+/// A wrapper writes the other methods itself; [`Fabric::layered`](crate::Fabric::layered) turns it
+/// into a fabric:
 ///
 /// ```
 /// use rdma_fabric::{
@@ -21,7 +21,7 @@
 /// }
 ///
 /// impl Provider for Counted {
-///     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring);
+///     forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake);
 ///     forward!(put, get, copy, nop, poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 ///
 ///     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
@@ -31,16 +31,16 @@
 /// }
 ///
 /// fn counted(fabric: &Fabric) -> Fabric {
-///     fabric.under(Counted { below: fabric.clone(), atomics: AtomicU64::new(0) })
+///     fabric.layered(Counted { below: fabric.clone(), atomics: AtomicU64::new(0) })
 /// }
 /// ```
 ///
 /// A wrapper that has to observe accesses lists `resolve_hidden` instead of `resolve`: otherwise
 /// mapped places are accessed without calling any provider. `optional` stands for `multicast`,
-/// `queues`, `gates`, `colours`, `keyless` and `helper`, which are taken from `below`, so that the
-/// wrapper does not observe their use and the fabric of a helper is not wrapped; and for `abort`. A
-/// multicast's token is one of `below`. It does not include `block_puts`, so that the wrapper
-/// observes a put of each block.
+/// `queues`, `gates`, `colours`, `protected` and `helper`, which are taken from `below`, so that
+/// the wrapper does not observe their use and the fabric of a helper is not wrapped; and for
+/// `abort`. A multicast's token is one of `below`. It does not include `block_puts`, so that the
+/// wrapper observes a put of each block.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};
@@ -52,7 +52,7 @@ macro_rules! forward {
     (@ resolve_hidden) => { fn resolve(&self, addr: $crate::RemoteAddr, len: usize, align: usize, width: usize) -> $crate::Result<$crate::provider::Place> { self.below.provider().resolve(addr, len, align, width).map($crate::provider::Place::hidden) } };
     (@ read) => { fn read(&self, from: &$crate::provider::Place, into: &mut [u8], waiting: bool) -> $crate::Result<()> { self.below.provider().read(from, into, waiting) } };
     (@ write) => { fn write(&self, to: &$crate::provider::Place, from: &[u8], waited: bool) -> $crate::Result<()> { self.below.provider().write(to, from, waited) } };
-    (@ ring) => { fn ring(&self, place: &$crate::provider::Place) { self.below.provider().ring(place) } };
+    (@ wake) => { fn wake(&self, place: &$crate::provider::Place) { self.below.provider().wake(place) } };
     (@ put) => { fn put(&self, to: &$crate::provider::Place, from: $crate::provider::Source<'_>, notice: Option<u64>) -> $crate::provider::Posted { self.below.provider().put(to, from, notice) } };
     (@ get) => { fn get(&self, from: &$crate::provider::Place, to: $crate::provider::Sink<'_>) -> $crate::provider::Posted { self.below.provider().get(from, to) } };
     (@ copy) => { fn copy(&self, to: &$crate::provider::Place, from: &$crate::provider::Place) -> $crate::provider::Posted { self.below.provider().copy(to, from) } };
@@ -62,10 +62,10 @@ macro_rules! forward {
     (@ test) => { fn test(&self, token: &$crate::provider::Token) -> bool { self.below.provider().test(token) } };
     (@ forget) => { fn forget(&self, token: $crate::provider::Token) { self.below.provider().forget(token) } };
     (@ try_notice) => { fn try_notice(&self, waiting: bool) -> $crate::Result<Option<$crate::Notice>> { self.below.provider().try_notice(waiting) } };
-    (@ poll_wait) => { fn poll_wait(&self, slot: &mut $crate::provider::Slot, goal: $crate::provider::Goal<'_>, cx: &mut core::task::Context<'_>) -> core::task::Poll<$crate::Result<()>> { self.below.provider().poll_wait(slot, goal, cx) } };
-    (@ end_wait) => { fn end_wait(&self, slot: &mut $crate::provider::Slot, goal: $crate::provider::Goal<'_>, ended: $crate::provider::Ended) { self.below.provider().end_wait(slot, goal, ended) } };
+    (@ poll_wait) => { fn poll_wait(&self, wait_state: &mut $crate::provider::WaitState, wait_for: $crate::provider::WaitFor<'_>, cx: &mut core::task::Context<'_>) -> core::task::Poll<$crate::Result<()>> { self.below.provider().poll_wait(wait_state, wait_for, cx) } };
+    (@ end_wait) => { fn end_wait(&self, wait_state: &mut $crate::provider::WaitState, wait_for: $crate::provider::WaitFor<'_>, ended: $crate::provider::Ended) { self.below.provider().end_wait(wait_state, wait_for, ended) } };
     (@ now) => { fn now(&self) -> $crate::Time { self.below.provider().now() } };
-    (@ detach) => { fn detach(&self, rest: $crate::provider::Leftover<'_>) { self.below.provider().detach(rest) } };
+    (@ detach) => { fn detach(&self, rest: $crate::provider::Deferred<'_>) { self.below.provider().detach(rest) } };
     (@ abort) => { fn abort(&self, text: &str, code: i32) -> $crate::FabricError { self.below.provider().abort(text, code) } };
     (@ optional) => {
         $crate::forward!(abort);
@@ -73,7 +73,7 @@ macro_rules! forward {
         fn queues(&self) -> Option<&dyn $crate::provider::Queues> { self.below.provider().queues() }
         fn gates(&self) -> Option<&dyn $crate::provider::BarrierUnit> { self.below.provider().gates() }
         fn colours(&self) -> Option<&dyn $crate::provider::Colours> { self.below.provider().colours() }
-        fn keyless(&self) -> Option<&dyn $crate::provider::Keyless> { self.below.provider().keyless() }
+        fn protected(&self) -> Option<&dyn $crate::provider::Protected> { self.below.provider().protected() }
         fn helper(&self, like: &$crate::Fabric, name: &'static str, task: $crate::provider::HelperTask) -> $crate::Result<()> { self.below.provider().helper(like, name, task) }
     };
 }

@@ -12,9 +12,11 @@
 //! # Arguments
 //! * An operation is [`Posted`]: complete immediately, or in flight and identified by a [`Token`],
 //!   which the caller passes to [`Provider::poll`].
-//! * A wait is a [`Goal`] and a [`Slot`], four words in which the provider keeps its state between
+//! * A wait is a [`WaitFor`] and a [`WaitState`], four words in which the provider keeps its state
+//!   between
 //!   two polls. The caller itself checks the awaited condition, so closures are never passed down.
-//! * Memory is a [`Region`], whose `kept` deregisters it when it is dropped, and a [`Place`] in
+//! * Memory is a [`Region`], whose `registration` deregisters it when it is dropped, and a
+//!   [`Place`] in
 //!   one.
 //!
 //! # Threads
@@ -22,7 +24,7 @@
 //! live on one thread, check that they are used there.
 
 use crate::{
-    Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, Pact, ProgramResult, Rank, Region, RegionKey,
+    AccessPolicy, Amo, Deps, Fabric, FabricError, Mapped, Notice, OwnedMemory, ProgramResult, Rank, Region, RegionKey,
     RemoteAddr, Result, Time, Uses,
 };
 use core::{
@@ -44,7 +46,7 @@ mod turn_cell;
 
 pub use crate::{
     job::{JobFacts, Nodes},
-    memory::{Anchor, Place, SHORT},
+    memory::{KeepAlive, Place, SHORT},
     offload::{
         barrier::{BarrierUnit, Colours},
         control_queue::{Queue, QueueSide, Queues},
@@ -72,7 +74,7 @@ pub struct Token(pub NonZeroU64);
 pub enum Posted {
     /// Complete: the source may be reused, the sink is filled. Contains the word's value before an
     /// atomic, zero-extended.
-    Over(u64),
+    Complete(u64),
     /// In flight: to be polled by [`Provider::poll`], or abandoned by [`Provider::forget`].
     Pending(Token),
     /// Not posted: there is currently no room.
@@ -138,8 +140,8 @@ impl Source<'_> {
 /// The destination of a get.
 #[derive(Debug)]
 pub enum Sink<'a> {
-    /// Filled when the post returns [`Posted::Over`], otherwise by [`Provider::poll`], to which the
-    /// caller passes it again.
+    /// Filled when the post returns [`Posted::Complete`], otherwise by [`Provider::poll`], to which
+    /// the caller passes it again.
     Bytes(&'a mut [u8]),
     /// Local registered memory, filled when the operation completes. [`Provider::poll`] may be
     /// passed [`Sink::none`] instead.
@@ -163,9 +165,9 @@ impl Sink<'_> {
     }
 }
 
-/// The goal of a wait.
+/// What a wait waits for.
 #[derive(Clone, Copy, Debug)]
-pub enum Goal<'a> {
+pub enum WaitFor<'a> {
     /// A write to a word of this rank's own memory. The caller has checked the word without
     /// success.
     Word(&'a Place, Deps<'a>),
@@ -187,9 +189,9 @@ pub enum Goal<'a> {
 /// A provider's state of a wait between two polls. All zero initially, and whenever the provider
 /// has no state.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Slot(pub [u64; 4]);
+pub struct WaitState(pub [u64; 4]);
 
-impl Slot {
+impl WaitState {
     /// Returns whether there is no state.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -200,16 +202,16 @@ impl Slot {
 /// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The goal was reached.
+    /// The awaited event has occurred.
     Reached,
     /// The wait was given up, or failed.
     GivenUp,
 }
 
 /// A provider's state of a region; dropping it deregisters.
-pub trait Kept: Any + fmt::Debug + Send + Sync {}
+pub trait Registration: Any + fmt::Debug + Send + Sync {}
 
-impl<T: Any + fmt::Debug + Send + Sync> Kept for T {}
+impl<T: Any + fmt::Debug + Send + Sync> Registration for T {}
 
 /// One rank's access to a job: the operations of a network.
 ///
@@ -243,7 +245,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// means that a task of this rank may wait for it.
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()>;
     /// Wakes the owner of a place that was written directly; the owner may be parked.
-    fn ring(&self, place: &Place) {
+    fn wake(&self, place: &Place) {
         let _ = place;
     }
 
@@ -274,7 +276,7 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     /// Abandons the result of an operation; the operation itself continues.
     fn forget(&self, token: Token);
     /// Returns true if it is certain that all puts posted so far are visible and that none has an
-    /// error that has not been reported: [`Goal::Flush`] would be reached immediately, unless a
+    /// error that has not been reported: [`WaitFor::Flush`] would be reached immediately, unless a
     /// rank is lost. A provider that does not know returns false.
     fn is_flushed(&self) -> bool {
         false
@@ -286,14 +288,14 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn try_notice(&self, waiting: bool) -> Result<Option<Notice>>;
     /// Polls for a goal. For a word or a notice, ready means that the caller has to check again. If
     /// it is pending, `cx` will be woken.
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait. Called for every slot that is not empty, and for every word that was read by a
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    /// Ends a wait. Called for every state that is not empty, and for every word that was read by a
     /// caller that was `waiting`.
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended);
     /// Returns the current time.
     fn now(&self) -> Time;
     /// Runs the remaining work of a dropped future.
-    fn detach(&self, rest: Leftover<'_>);
+    fn detach(&self, deferred: Deferred<'_>);
     /// Ends the job: see [`Fabric::abort`]. `code` is not 0. Returns the error for the caller.
     fn abort(&self, text: &str, code: i32) -> FabricError {
         let _ = (text, code);
@@ -323,8 +325,8 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     fn colours(&self) -> Option<&dyn Colours> {
         None
     }
-    /// Returns the allocator of memory without a key, if there is such memory.
-    fn keyless(&self) -> Option<&dyn Keyless> {
+    /// Returns the allocator of protected memory, if there is such memory.
+    fn protected(&self) -> Option<&dyn Protected> {
         None
     }
     /// Starts a helper called `name` of the rank of `like`.
@@ -334,12 +336,12 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// Memory without a key that others could use: see [`Fabric::keyless`].
-pub trait Keyless {
+/// Protected memory that others could use: see [`Fabric::protected`].
+pub trait Protected {
     /// Creates another handle of the rank of `like`, which allocates such memory.
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric>;
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric>;
     /// Returns whether a region is memory that its rank allocated by itself through a handle whose
-    /// pact is that of this one.
+    /// access policy is that of this one.
     ///
     /// # Errors
     /// As [`Provider::resolve`].
@@ -359,12 +361,12 @@ pub trait Keyless {
 
 /// The remaining work of a dropped future, on the stack of the call that dropped it. It is polled
 /// there, or boxed to be polled later.
-pub struct Leftover<'a>(&'a mut dyn Rest);
+pub struct Deferred<'a>(&'a mut dyn TakeFuture);
 
-impl<'a> Leftover<'a> {
+impl<'a> Deferred<'a> {
     /// Wraps a future; the option must hold one.
-    pub fn new<F: Future<Output = ()> + 'static>(rest: &'a mut Option<F>) -> Self {
-        Leftover(rest)
+    pub fn new<F: Future<Output = ()> + 'static>(future: &'a mut Option<F>) -> Self {
+        Deferred(future)
     }
 
     /// Polls the future once, and drops it if it is still pending.
@@ -378,30 +380,30 @@ impl<'a> Leftover<'a> {
     }
 }
 
-impl fmt::Debug for Leftover<'_> {
+impl fmt::Debug for Deferred<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what a dropped future owes")
+        f.write_str("deferred work of a dropped future")
     }
 }
 
 /// A future in an `Option`; each method takes it out.
-trait Rest {
+trait TakeFuture {
     fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<()>;
     fn boxed(&mut self) -> Pin<Box<dyn Future<Output = ()>>>;
 }
 
-impl<F: Future<Output = ()> + 'static> Rest for Option<F> {
+impl<F: Future<Output = ()> + 'static> TakeFuture for Option<F> {
     #[inline]
     fn poll_once(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.take() {
-            Some(rest) => pin!(rest).poll(cx),
+            Some(deferred) => pin!(deferred).poll(cx),
             None => Poll::Ready(()),
         }
     }
 
     fn boxed(&mut self) -> Pin<Box<dyn Future<Output = ()>>> {
         match self.take() {
-            Some(rest) => Box::pin(rest),
+            Some(deferred) => Box::pin(deferred),
             None => Box::pin(core::future::ready(())),
         }
     }

@@ -5,8 +5,8 @@ use crate::{
     LockError, Result,
     detach::{Broken, Cancelled, DetachOnDrop, HasFabric},
     error::Stopped,
+    fast_path::Unfinished,
     holder_limit::{self, limit_bits},
-    in_place::NotOver,
 };
 use core::fmt;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};
@@ -141,7 +141,7 @@ impl Base {
 
     /// Makes one attempt: all of `claims`, or none. The first claim's atomic may already have been
     /// posted.
-    async fn enter(&self, claims: &[WordClaim], mut first: NotOver, cancelled: &Cancelled) -> Result<bool, Stopped> {
+    async fn enter(&self, claims: &[WordClaim], mut first: Unfinished, cancelled: &Cancelled) -> Result<bool, Stopped> {
         for (before, held) in claims.iter().enumerate() {
             let old = match first.take() {
                 Some(posting) => posting.result().await,
@@ -180,7 +180,7 @@ impl Base {
     }
 
     /// Releases all of `claims`, last first. The last claim's atomic may already have been posted.
-    async fn leave_from(&self, claims: &[WordClaim], mut last: NotOver) -> Result<(), Stopped> {
+    async fn leave_from(&self, claims: &[WordClaim], mut last: Unfinished) -> Result<(), Stopped> {
         let mut outcome = Ok(());
         for held in claims.iter().rev() {
             let old = match last.take() {
@@ -208,7 +208,7 @@ fn lost_with_its_words(word: &RemoteWord<u64>, error: FabricError) -> Stopped {
 }
 
 /// Makes one attempt. If this future is dropped, the attempt ends without holding the lock.
-pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver) -> Result<bool> {
+pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: Unfinished) -> Result<bool> {
     if first.is_none() {
         base.broken.check()?;
     }
@@ -220,7 +220,7 @@ pub(super) async fn try_acquire(base: &Arc<Base>, claims: Claims, first: NotOver
 
 /// Makes attempts until one succeeds or `deadline` passes. Between attempts nothing is held, and no
 /// other rank depends on this future.
-pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver, deadline: Time) -> Result<()> {
+pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: Unfinished, deadline: Time) -> Result<()> {
     let mut attempts = 0u32;
     while !try_acquire(base, claims.clone(), first.take()).await? {
         attempts = attempts.saturating_add(1);
@@ -241,14 +241,14 @@ pub(super) async fn acquire(base: &Arc<Base>, claims: Claims, mut first: NotOver
 
 /// Releases all of `claims`; if this is dropped, in the background. The last claim's atomic may
 /// already have been posted.
-pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: NotOver) -> Result<()> {
+pub(super) async fn release(base: &Arc<Base>, claims: Claims, last: Unfinished) -> Result<()> {
     DetachOnDrop::new(base, |base, _| async move { base.broken.answer(base.leave_from(&claims, last).await) }).await
 }
 
 /// Flushes, and releases all of `claims`, in the background. The last claim's atomic may already
 /// have been posted.
 #[cold]
-pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: NotOver) {
+pub(super) fn release_unawaited(base: &Arc<Base>, claims: Claims, last: Unfinished) {
     let owner = base.clone();
     base.fabric.detach(async move {
         if last.is_none() {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Guard, Result,
-    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
+    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::provider::Boxed;
@@ -88,22 +88,22 @@ impl<'a, M: Mode> BackOffGuard<'a, M> {
     /// Releases if the atomic completes when it is posted. On error the atomic may have been
     /// posted.
     #[inline(always)]
-    fn leave_now(&self) -> Result<(), NotOver> {
+    fn leave_fast(&self) -> Result<(), Unfinished> {
         let (base, claim) = (&self.lock.base, M::CLAIM);
         if !base.ordered_everywhere {
             return Err(None);
         }
         match atomic_now(&base.fabric, &self.lock.word, claim.leave)? {
             old if claim.was_held(old) => Ok(()),
-            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            old => Err(Some(Box::new(Posting::Complete(Ok(old))))),
         }
     }
 
     /// Releases in the general case, where the atomic is still in flight or not posted yet.
-    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+    fn release_from(self, posted: Unfinished) -> Boxed<'a, Result<()>> {
         let armed = Armed(self.lock, M::CLAIM);
         mem::forget(self);
-        release_later(armed, posted)
+        release_slow(armed, posted)
     }
 }
 
@@ -116,7 +116,7 @@ impl Drop for Armed<'_> {
     }
 }
 
-fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
+fn release_slow(armed: Armed<'_>, posted: Unfinished) -> Boxed<'_, Result<()>> {
     Box::pin(async move {
         let (lock, claim) = (armed.0, armed.1);
         let flushed = if posted.is_none() { lock.base.flush_data().await } else { Ok(()) };
@@ -128,7 +128,7 @@ fn release_later(armed: Armed<'_>, posted: NotOver) -> Boxed<'_, Result<()>> {
 impl<M: Mode> Drop for BackOffGuard<'_, M> {
     #[inline]
     fn drop(&mut self) {
-        if let Err(posted) = self.leave_now() {
+        if let Err(posted) = self.leave_fast() {
             release_unawaited(&self.lock.base, self.lock.claims(M::CLAIM), posted);
         }
     }
@@ -137,7 +137,7 @@ impl<M: Mode> Drop for BackOffGuard<'_, M> {
 impl<M: Mode> Guard for BackOffGuard<'_, M> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |(guard, posted)| guard.release_from(posted))
+        fast_path(Leave(self), |(guard, posted)| guard.release_from(posted))
     }
 }
 
@@ -147,12 +147,12 @@ struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
     type Out = Result<()>;
     /// The guard is still armed, although its atomic may have been posted.
-    type Stage = (BackOffGuard<'a, M>, NotOver);
+    type Stage = (BackOffGuard<'a, M>, Unfinished);
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(guard) = self;
-        match guard.leave_now() {
+        match guard.leave_fast() {
             Ok(()) => {
                 mem::forget(guard);
                 Ok(Ok(()))

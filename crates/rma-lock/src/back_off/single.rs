@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
-    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
+    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
@@ -57,17 +57,17 @@ struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
     type Out = Result<Held>;
-    type Stage = NotOver;
+    type Stage = Unfinished;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Enter(lock, claim, _) = self;
         if !lock.base.ordered_everywhere || !lock.base.broken.is_whole() {
             return Err(None);
         }
         match atomic_now(&lock.base.fabric, &lock.word, claim.enter) {
             Ok(old) if claim.admits(old) => Ok(Ok(BackOffGuard::new(lock).into())),
-            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Ok(old) => Err(Some(Box::new(Posting::Complete(Ok(old))))),
             Err(posting) => Err(posting),
         }
     }
@@ -77,22 +77,22 @@ impl BackOffLock {
     #[inline(always)]
     fn enter_before<M: Mode>(&self, deadline: Time) -> impl Future<Output = Result<BackOffGuard<'_, M>>> {
         let fast = Enter::<(M, BackOffGuard<'_, M>)>(self, M::CLAIM, PhantomData);
-        in_place(fast, move |first| wrapped(self.enter_later(M::CLAIM, first, deadline), |()| BackOffGuard::new(self)))
+        fast_path(fast, move |first| wrapped(self.enter_slow(M::CLAIM, first, deadline), |()| BackOffGuard::new(self)))
     }
 
     #[inline(always)]
     fn try_enter<M: Mode>(&self) -> impl Future<Output = Result<Option<BackOffGuard<'_, M>>>> {
         let fast = Enter::<(M, Option<BackOffGuard<'_, M>>)>(self, M::CLAIM, PhantomData);
-        in_place(fast, move |first| {
-            wrapped(self.try_enter_later(M::CLAIM, first), |entered| entered.then(|| BackOffGuard::new(self)))
+        fast_path(fast, move |first| {
+            wrapped(self.try_enter_slow(M::CLAIM, first), |entered| entered.then(|| BackOffGuard::new(self)))
         })
     }
 
-    fn enter_later(&self, claim: Claim, first: NotOver, deadline: Time) -> Boxed<'_, Result<()>> {
+    fn enter_slow(&self, claim: Claim, first: Unfinished, deadline: Time) -> Boxed<'_, Result<()>> {
         Box::pin(acquire(&self.base, self.claims(claim), first, deadline))
     }
 
-    fn try_enter_later(&self, claim: Claim, first: NotOver) -> Boxed<'_, Result<bool>> {
+    fn try_enter_slow(&self, claim: Claim, first: Unfinished) -> Boxed<'_, Result<bool>> {
         Box::pin(try_acquire(&self.base, self.claims(claim), first))
     }
 

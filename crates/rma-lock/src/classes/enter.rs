@@ -10,7 +10,7 @@ impl Classes {
     pub(super) async fn enter(&self, class: Class, patience: Patience, cancelled: &Cancelled) -> Result<bool, Stopped> {
         let inside = match patience {
             Patience::Before(deadline) => self.enter_before(class, deadline, cancelled).await.map(|()| true)?,
-            Patience::None => self.enter_now(class).await?,
+            Patience::None => self.enter_fast(class).await?,
         };
         if inside && cancelled.is_set() {
             self.leave(class).await?;
@@ -28,7 +28,7 @@ impl Classes {
         let over_limit = old.of(class) >= holder_limit::MAX_HOLDERS;
         let after = if old.turn() == class {
             if others == 0 {
-                own.give_back_fresh();
+                own.give_back_clean();
                 return if over_limit { self.refuse(class).await } else { Ok(()) };
             }
             2
@@ -37,7 +37,7 @@ impl Classes {
                 // The lock was empty, or all others have left: this rank starts the turn, and is
                 // counted for it.
                 self.do_duties(Duties { class, flip: true, ..Duties::default() }, 1).await?;
-                own.give_back_fresh();
+                own.give_back_clean();
                 return Ok(());
             }
             1
@@ -88,7 +88,7 @@ impl Classes {
 
     /// C1, only if the rank can enter immediately. The compare-and-swap fails only if another rank
     /// has changed the counts since they were read.
-    async fn enter_now(&self, class: Class) -> Result<bool, Stopped> {
+    async fn enter_fast(&self, class: Class) -> Result<bool, Stopped> {
         let fabric = &self.queue.fabric;
         let mut seen = fabric.get_word(&self.counts).await?;
         loop {

@@ -9,9 +9,9 @@
 
 use super::{
     Core, CountedLock, Scheme, Steps,
+    fast::{FastResult, Found},
     guard::Writing,
     scheme::{ASLEEP, NEXT, WRITER_ACTIVE, WRITER_INTERESTED, is_queued},
-    short::{Found, Went},
     steps::At,
 };
 use crate::queue::Walk;
@@ -28,7 +28,7 @@ const PASSES: u32 = 1 << 14;
 
 /// The number of times that a rank checks a lock that is taken, if it can access the home's memory
 /// directly, before it joins the queue.
-pub(super) const LOOKS: u8 = 32;
+pub(super) const SPIN_LIMIT: u8 = 32;
 
 /// A rank's cached state of a lock that it barges into. Losing it costs an operation.
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Seen {
 /// `word` is `None`.
 #[cold]
 #[inline(never)]
-fn write_on(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, deadline: Time) -> Went {
+fn write_slow(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, deadline: Time) -> FastResult {
     let steps = word.map_or(Steps::line_up(), |word| Steps::barge(tries, word));
     Walk::<Core>::from(steps, found, deadline).run(core)
 }
@@ -87,7 +87,7 @@ fn write_on(core: &Arc<Core>, tries: bool, word: Option<u64>, found: Found, dead
 /// Continues a release, with XB if its operation was posted.
 #[cold]
 #[inline(never)]
-fn leave_on(core: &Arc<Core>, held: Writing, at: At, found: Found) -> Went {
+fn leave_slow(core: &Arc<Core>, held: Writing, at: At, found: Found) -> FastResult {
     let mut steps = Steps { at, ..Steps::release_barging(held.word()) };
     if at == At::Flush && core.ordered_everywhere {
         core.table.begin_leave(&mut steps);
@@ -98,24 +98,24 @@ fn leave_on(core: &Arc<Core>, held: Writing, at: At, found: Found) -> Went {
 impl<S: Scheme> CountedLock<S> {
     /// B1.
     #[inline(always)]
-    pub(super) fn barge_now(&self, tries: bool, deadline: Time) -> Result<Writing, Went> {
+    pub(super) fn barge_fast(&self, tries: bool, deadline: Time) -> Result<Writing, FastResult> {
         let core = &self.core;
         let expected = if tries { Some(0) } else { core.seen.expected() };
         let (Some(word), true) = (expected, core.is_fast() && core.broken.is_whole()) else {
-            return Err(write_on(core, tries, expected, Err(None), deadline));
+            return Err(write_slow(core, tries, expected, Err(None), deadline));
         };
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: word | WRITER_ACTIVE }) {
             Ok(found) if found == word => {
                 core.seen.enter(word);
                 Ok(Writing::barged(word | WRITER_ACTIVE))
             }
-            found => Err(write_on(core, tries, Some(word), found, deadline)),
+            found => Err(write_slow(core, tries, Some(word), found, deadline)),
         }
     }
 
     /// XB, if there is no head to wake.
     #[inline(always)]
-    pub(super) fn leave_barged(&self, held: Writing) -> Went {
+    pub(super) fn leave_barged(&self, held: Writing) -> FastResult {
         let (core, word) = (&self.core, held.word());
         if !core.is_fast() || is_queued(word) || word & (ASLEEP | NEXT) != 0 {
             // If a successor is about to link itself, the lock is handed to it, which costs less
@@ -126,7 +126,7 @@ impl<S: Scheme> CountedLock<S> {
             {
                 core.is_followed(held.node_in_word(), &writers.tail);
             }
-            return leave_on(core, held, At::Flush, Err(None));
+            return leave_slow(core, held, At::Flush, Err(None));
         }
         let left = word & !WRITER_ACTIVE;
         match core.atomic_now(&core.count, Amo::CompareSwap { expected: word, new: left }) {
@@ -134,7 +134,7 @@ impl<S: Scheme> CountedLock<S> {
                 core.seen.leave(left);
                 Ok(Ok(None))
             }
-            found => leave_on(core, held, At::XB, found),
+            found => leave_slow(core, held, At::XB, found),
         }
     }
 }

@@ -7,14 +7,14 @@ use super::{
 use crate::{
     Result, RmaLock,
     boxed::wrapped,
-    in_place::{FastPath, in_place},
+    fast_path::{FastPath, fast_path},
     lock::Admitted,
     queue::{self, Call},
 };
 use core::{future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::Time;
 
-/// A short path to read, where `Held` is a guard or an optional guard.
+/// A fast path to read, where `Held` is a guard or an optional guard.
 pub(crate) struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, Held> {
@@ -22,15 +22,15 @@ impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, H
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<Held>, Call<Core>> {
-        match self.0.read_now(Held::TRIES, self.1) {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Held>, Call<Core>> {
+        match self.0.read_fast(Held::TRIES, self.1) {
             Ok(()) => Ok(Ok(Held::new(Some(ReadGuard::new(self.0))))),
             Err(went) => went.map(|out| out.map(|held| Held::new(held.map(|_| ReadGuard::new(self.0))))),
         }
     }
 }
 
-/// A short path to write, where `Held` is a guard or an optional guard.
+/// A fast path to write, where `Held` is a guard or an optional guard.
 pub(crate) struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S, Held> {
@@ -38,8 +38,8 @@ impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S,
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<Held>, Call<Core>> {
-        match self.0.write_now(Held::TRIES, self.1) {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Held>, Call<Core>> {
+        match self.0.write_fast(Held::TRIES, self.1) {
             Ok(held) => Ok(Ok(Held::new(Some(WriteGuard::new(self.0, held))))),
             Err(went) => {
                 went.map(|out| out.map(|held| Held::new(held.map(|held| WriteGuard::new(self.0, held.into())))))
@@ -117,7 +117,7 @@ impl<S: Scheme> CountedLock<S> {
     where
         Held: Admitted<ReadGuard<'a, S>>,
     {
-        in_place(Read::new(self, deadline), |call| read_rest(self, call))
+        fast_path(Read::new(self, deadline), |call| read_rest(self, call))
     }
 
     #[inline(always)]
@@ -125,6 +125,6 @@ impl<S: Scheme> CountedLock<S> {
     where
         Held: Admitted<WriteGuard<'a, S>>,
     {
-        in_place(Write::new(self, deadline), |call| write_rest(self, call))
+        fast_path(Write::new(self, deadline), |call| write_rest(self, call))
     }
 }

@@ -4,7 +4,7 @@ use super::{Core, CountedLock, Flat, Scheme, scheme::HEAD};
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
     boxed::wrapped,
-    in_place::{FastPath, in_place},
+    fast_path::{FastPath, fast_path},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
     queue::{Call, Held, LOCK_BYTES, NodeId},
     recovery::EpochLink,
@@ -101,7 +101,7 @@ impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
         let lock = self.0.lock;
         mem::forget(self.0);
         lock.leave_read().map(|out| out.map(drop))
@@ -113,7 +113,7 @@ impl<S: Scheme> FastPath for Leave<WriteGuard<'_, S>> {
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
         let lock = self.0.lock;
         lock.leave_write(self.0.disarm()).map(|out| out.map(drop))
     }
@@ -201,14 +201,14 @@ impl<S: Scheme> Guard for ReadGuard<'_, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         // If it is dropped unpolled, the future drops the guard.
-        in_place(Leave(self), |call| wrapped(call, drop))
+        fast_path(Leave(self), |call| wrapped(call, drop))
     }
 }
 
 impl<S: Scheme> Guard for WriteGuard<'_, S> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |call| wrapped(call, drop))
+        fast_path(Leave(self), |call| wrapped(call, drop))
     }
 }
 

@@ -44,17 +44,17 @@
 //! * The leaving writer checks for waiting readers only if the count word shows any (X3).
 //! * A writer that hands over to a known successor wakes it before any other step.
 //!
-//! # Short paths
-//! Uncontended acquisitions and releases have short code paths ([`short`]), which execute the steps
+//! # Fast paths
+//! Uncontended acquisitions and releases have short code paths ([`fast`]), which execute the steps
 //! of the table without looking them up. In all other cases the table continues at the step that
-//! the short path has reached ([`crate::queue::Walk`]).
+//! the fast path has reached ([`crate::queue::Walk`]).
 
 mod barge;
 mod calls;
+mod fast;
 mod guard;
 pub(crate) mod recoverable;
 pub(crate) mod scheme;
-mod short;
 pub(crate) mod steps;
 
 pub(crate) use calls::{Read, Write, read_rest, write_rest};
@@ -178,7 +178,7 @@ pub(crate) struct Core {
     table: CountedTable,
     count: RemoteWord<u64>,
     /// Whether this rank's processor accesses the home's words directly. If so, an unobstructed
-    /// reader takes the short path on any fabric, and leaves by it if there is nothing to flush.
+    /// reader takes the fast path on any fabric, and leaves by it if there is nothing to flush.
     is_in_place: bool,
     /// Created when this rank first writes, which most ranks of a large job never do.
     writers: OnceLock<Box<Writers>>,
@@ -216,13 +216,13 @@ impl<S: Scheme> CountedLock<S> {
     fn with(fabric: &Fabric, memory: GroupMemory, home: Rank, link: EpochLink) -> Result<Self> {
         let count = fabric.remote_word(memory.at(home, Home::Count as u64)?)?;
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
-        let is_in_place = fabric.get_word_now(&count).is_some();
+        let is_in_place = fabric.direct().get_word(&count).is_some();
         let table = CountedTable {
             rules: S::RULES,
             ranks: fabric.ranks(),
             ordered_here: queue.ordered_here,
             passing: fabric.caps().immediate,
-            looks: if is_in_place { barge::LOOKS } else { 0 },
+            looks: if is_in_place { barge::SPIN_LIMIT } else { 0 },
         };
         let core = Core {
             queue,
@@ -245,8 +245,8 @@ impl HasFabric for Core {
 }
 
 impl Core {
-    fn link_went_on(&self) {
-        self.link.went_on(&self.fabric, || !is_inside(self.published.sum()));
+    fn link_continued(&self) {
+        self.link.continued(&self.fabric, || !is_inside(self.published.sum()));
     }
 
     #[inline(always)]
@@ -300,9 +300,9 @@ impl Protocol for Core {
         }
     }
 
-    fn went_on(&self) {
+    fn continued(&self) {
         if self.table.rules.recoverable {
-            self.link_went_on();
+            self.link_continued();
         }
     }
 
@@ -320,8 +320,8 @@ impl Protocol for Core {
         Ok(None)
     }
 
-    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
-        drive.go_on(cx)
+    fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+        drive.resume(cx)
     }
 
     fn detach(drive: Box<Drive<Self>>) {

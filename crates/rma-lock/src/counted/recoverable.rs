@@ -49,7 +49,7 @@ impl CountedLock<Recoverable> {
     /// Returns whether it can be determined without waiting that the lock is not torn.
     #[inline(always)]
     pub(crate) fn is_whole_now(&self) -> bool {
-        self.core.fabric.get_word_now(&self.core.count).is_some_and(|word| word & TORN == 0)
+        self.core.fabric.direct().get_word(&self.core.count).is_some_and(|word| word & TORN == 0)
     }
 
     pub(crate) fn tears(&self) -> bool {
@@ -87,7 +87,7 @@ impl WriteGuard<'_, Recoverable> {
         lock.core.link.tear();
         core.fabric().clone().detach(async move {
             // Marked as torn before the lock is passed on.
-            let _ = core.say_who_tore(lock.core.me).await;
+            let _ = core.record_who_tore(lock.core.me).await;
             let _ = lock.mark_torn().await;
             drop(WriteGuard::new(&lock, held).release().await);
         });

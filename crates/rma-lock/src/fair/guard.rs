@@ -1,10 +1,10 @@
 //! Proof of holding a fair lock.
 
-use super::{Class, Core, FairLock, short};
+use super::{Class, Core, FairLock, fast};
 use crate::{
     Guard, Result,
     boxed::wrapped,
-    in_place::{FastPath, in_place},
+    fast_path::{FastPath, fast_path},
     locks::Mode,
     queue::{Call, Held, NodeId},
 };
@@ -57,7 +57,7 @@ impl<'a, M: Mode> FairGuard<'a, M> {
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
         // A call that is dropped continues in the background.
-        drop(short::leave(&self.lock.core, Class::of::<M>(), self.held));
+        drop(fast::leave(&self.lock.core, Class::of::<M>(), self.held));
     }
 }
 
@@ -69,10 +69,10 @@ impl<M: Mode> FastPath for Leave<'_, M> {
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
         let (lock, held) = (self.0.lock, self.0.held);
         mem::forget(self.0);
-        short::leave(&lock.core, Class::of::<M>(), held).map(|out| out.map(drop))
+        fast::leave(&lock.core, Class::of::<M>(), held).map(|out| out.map(drop))
     }
 }
 
@@ -80,6 +80,6 @@ impl<M: Mode> Guard for FairGuard<'_, M> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
         // If it is dropped unpolled, the future drops the guard.
-        in_place(Leave(self), |call| wrapped(call, drop))
+        fast_path(Leave(self), |call| wrapped(call, drop))
     }
 }

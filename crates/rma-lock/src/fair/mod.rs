@@ -27,7 +27,7 @@
 //!   removes the registration. G5: wake.
 //!
 //! The protocol is a table of these steps ([`steps`]). An uncontended rank executes its steps
-//! without looking them up ([`short`]); in all other cases the table continues at the step that it
+//! without looking them up ([`fast`]); in all other cases the table continues at the step that it
 //! has reached.
 //!
 //! # Giving up
@@ -35,8 +35,8 @@
 //! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
 //! the reader behind it, or uncounts itself.
 
+mod fast;
 mod guard;
-mod short;
 pub(crate) mod steps;
 
 pub use guard::FairGuard;
@@ -45,7 +45,7 @@ use crate::{
     Fairness, Lock, Result, RmaLock,
     boxed::wrapped,
     detach::HasFabric,
-    in_place::{FastPath, in_place},
+    fast_path::{FastPath, fast_path},
     lock::Admitted,
     locks::{Exclusive, Mode, Shared},
     queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue},
@@ -154,8 +154,8 @@ impl Protocol for Core {
         Some(if number == 0 { &self.state } else { &self.tail })
     }
 
-    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
-        drive.go_on(cx)
+    fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+        drive.resume(cx)
     }
 
     fn detach(drive: Box<Drive<Self>>) {
@@ -163,7 +163,7 @@ impl Protocol for Core {
     }
 }
 
-/// A short path, where `Guard` is a guard or an optional guard.
+/// A fast path, where `Guard` is a guard or an optional guard.
 struct Enter<'a, M, Guard>(&'a FairLock, Time, PhantomData<fn() -> (M, Guard)>);
 
 impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, Guard> {
@@ -171,9 +171,9 @@ impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, G
     type Stage = Call<Core>;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Result<Guard>, Call<Core>> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Guard>, Call<Core>> {
         let guard = |held| FairGuard::new(self.0, held);
-        match short::enter(&self.0.core, Class::of::<M>(), Guard::TRIES, self.1) {
+        match fast::enter(&self.0.core, Class::of::<M>(), Guard::TRIES, self.1) {
             Ok(held) => Ok(Ok(Guard::new(Some(guard(held))))),
             Err(went) => went.map(|out| out.map(|held| Guard::new(held.map(|held| guard(held.into()))))),
         }
@@ -187,7 +187,7 @@ impl FairLock {
         M: Mode,
         Guard: Admitted<FairGuard<'a, M>>,
     {
-        in_place(Enter::<M, Guard>(self, deadline, PhantomData), |call| {
+        fast_path(Enter::<M, Guard>(self, deadline, PhantomData), |call| {
             wrapped(call, |held: Option<Held>| Guard::new(held.map(|held| FairGuard::new(self, held.into()))))
         })
     }

@@ -83,7 +83,7 @@ pub struct Steps {
     /// Whether it is leaving.
     pub leaves: bool,
     /// Whether no other rank knows `me`.
-    pub fresh: bool,
+    pub clean: bool,
     /// This rank's node.
     pub me: Option<NodeId>,
     /// The node ahead of this rank's in the queue; later the leaving node, which is this rank's or
@@ -107,7 +107,7 @@ impl Steps {
             dropped: false,
             woken: false,
             leaves: false,
-            fresh: false,
+            clean: false,
             me: None,
             node: None,
             next: None,
@@ -142,8 +142,8 @@ impl Steps {
     pub fn node_after(&self) -> Option<Node> {
         self.me.map(|_| match self.at {
             At::End(End::Inside) => Node::Kept,
-            _ if self.fresh => Node::Fresh,
-            _ => Node::Worn,
+            _ if self.clean => Node::Clean,
+            _ => Node::Dirty,
         })
     }
 
@@ -163,7 +163,7 @@ pub struct FairTable {
 
 /// A try that cannot take the lock, before it is in the queue.
 fn not_now(s: &mut Steps) {
-    (s.at, s.fresh) = (At::End(End::NotNow), true);
+    (s.at, s.clean) = (At::End(End::NotNow), true);
 }
 
 /// Returns whether a reader that left this state was the last one before a writer.
@@ -299,7 +299,7 @@ impl FairTable {
             At::G1 if found != bits(s.node) => s.at = At::G1Mark,
             // No other rank has known the node.
             At::G1 if s.me == s.node.map(|(node, _)| node) && !s.woken => {
-                s.fresh = true;
+                s.clean = true;
                 match s.said() {
                     0 => self.out(s),
                     _ => s.at = At::G1Unsay,

@@ -8,7 +8,7 @@ use crate::{
     Fairness, Guard, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
     detach::DetachOnDrop,
-    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
+    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
     lock::KeptExclusive,
     nodes::own_node,
     queue::{LOCK_BYTES, Queue},
@@ -133,7 +133,7 @@ impl<'a, L: KeptExclusive> IndicatorGuard<'a, L> {
 impl<'a> Held<'a> {
     /// Ends the hold. If this is dropped before the flush completes, all of it is done in the
     /// background.
-    fn release_from(mut self, posted: NotOver) -> Boxed<'a, Result<()>> {
+    fn release_from(mut self, posted: Unfinished) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let core = self.core;
             let flushed = if posted.is_none() { core.queue.flush_data().await } else { Ok(()) };
@@ -171,7 +171,7 @@ impl Drop for Held<'_> {
 impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
     #[inline]
     fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self.held), |(held, posted)| held.release_from(posted))
+        fast_path(Leave(self.held), |(held, posted)| held.release_from(posted))
     }
 }
 
@@ -180,17 +180,17 @@ struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
     type Out = Result<Held>;
-    type Stage = NotOver;
+    type Stage = Unfinished;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let core = &self.0.core;
         if !core.queue.ordered_everywhere || !core.queue.broken.is_whole() {
             return Err(None);
         }
         match atomic_now(&core.queue.fabric, &core.gate, ARRIVE) {
             Ok(old) if Gate(old).admits() => Ok(Ok(IndicatorGuard::shared(self.0).into())),
-            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Ok(old) => Err(Some(Box::new(Posting::Complete(Ok(old))))),
             Err(posting) => Err(posting),
         }
     }
@@ -202,10 +202,10 @@ struct Leave<'a>(Held<'a>);
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
     /// Dropping the hold would end it again, although its atomic may have been posted.
-    type Stage = (Held<'a>, NotOver);
+    type Stage = (Held<'a>, Unfinished);
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(mut held) = self;
         let queue = &held.core.queue;
         if !queue.ordered_everywhere || !matches!(held.what, What::Shared) {
@@ -216,14 +216,14 @@ impl<'a> FastPath for Leave<'a> {
                 held.what = What::Nothing;
                 Ok(Ok(()))
             }
-            Ok(old) => Err((held, Some(Box::new(Posting::Over(Ok(old)))))),
+            Ok(old) => Err((held, Some(Box::new(Posting::Complete(Ok(old)))))),
             Err(posting) => Err((held, posting)),
         }
     }
 }
 
 /// I1–I6.
-fn arrive(core: &Arc<Core>, first: NotOver, deadline: Option<Time>) -> Boxed<'_, Result<bool>> {
+fn arrive(core: &Arc<Core>, first: Unfinished, deadline: Option<Time>) -> Boxed<'_, Result<bool>> {
     Box::pin(async move {
         if first.is_none() {
             core.queue.broken.check()?;
@@ -257,14 +257,14 @@ impl<L: KeptExclusive> RmaLock for IndicatorLock<L> {
 
     #[inline]
     fn read_before(&self, deadline: Time) -> impl Future<Output = Result<Self::Shared<'_>>> {
-        in_place(Enter(self, PhantomData), move |first| {
+        fast_path(Enter(self, PhantomData), move |first| {
             wrapped(arrive(&self.core, first, Some(deadline)), |_| IndicatorGuard::shared(self))
         })
     }
 
     #[inline]
     fn try_read(&self) -> impl Future<Output = Result<Option<Self::Shared<'_>>>> {
-        in_place(Enter(self, PhantomData), move |first| {
+        fast_path(Enter(self, PhantomData), move |first| {
             wrapped(arrive(&self.core, first, None), |inside| inside.then(|| IndicatorGuard::shared(self)))
         })
     }

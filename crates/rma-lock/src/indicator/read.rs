@@ -4,14 +4,14 @@ use super::{
     Core,
     gate::{ARRIVE, DEPART, Gate, Limit, refusal},
 };
-use crate::{detach::Cancelled, error::Stopped, in_place::NotOver, queue::NodeId};
+use crate::{detach::Cancelled, error::Stopped, fast_path::Unfinished, queue::NodeId};
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {
     /// Enters; without a deadline, does not wait. The first atomic may have been posted.
     pub(super) async fn arrive(
         &self,
-        first: NotOver,
+        first: Unfinished,
         deadline: Option<Time>,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {
@@ -117,7 +117,7 @@ impl Core {
     }
 
     /// I7, I8. The first atomic may have been posted. Waits only for operations.
-    pub(super) async fn depart(&self, first: NotOver) -> Result<(), Stopped> {
+    pub(super) async fn depart(&self, first: Unfinished) -> Result<(), Stopped> {
         let fabric = &self.queue.fabric;
         let old = Gate(match first {
             Some(posting) => posting.result().await?,

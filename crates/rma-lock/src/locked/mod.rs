@@ -16,7 +16,7 @@ pub use proof::{Excludes, PartsMut};
 use crate::{LockError, Result, locks::RpLock};
 use core::fmt;
 use memory::Memory;
-use proof::{Role, pact};
+use proof::{Role, access_policy};
 use rdma_fabric::{Fabric, FabricError, Mapped, Pod, Rank};
 use std::sync::OnceLock;
 
@@ -27,7 +27,7 @@ impl<T: Pod + Send + Sync + Unpin> Element for T {}
 
 /// `len` elements in every rank's memory, and a readers-writer lock for all of them.
 ///
-/// The memory has no key: it is accessible only through guards ([`Fabric::keyless`]), and so are
+/// The memory has no key: it is accessible only through guards ([`Fabric::protected`]), and so are
 /// the lock's words. If the provider has mapped all ranks' memory ([`Locked::maps`]: shared
 /// memory), a guard provides any rank's part as a slice without copying; otherwise it can still get
 /// and put. The memory is initially zeroed.
@@ -151,7 +151,7 @@ pub struct Locked<T: Element, L: Excludes = RpLock> {
     /// The rank's ordinary fabric handle.
     fabric: Fabric,
     memory: Memory<T>,
-    /// Created with a fabric handle for memory without a key; no other code can access it.
+    /// Created with a fabric handle for protected memory; no other code can access it.
     lock: L,
     /// The rank whose loss a call of this value has reported.
     lost: OnceLock<Rank>,
@@ -171,7 +171,7 @@ impl<T: Element, L: Excludes> Locked<T, L> {
     /// # Errors
     /// As [`Fabric::alloc_symmetric`], including [`FabricError::Mismatch`] if homes, lengths, sizes
     /// of elements or kinds of lock differ; [`FabricError::NoSuchRank`];
-    /// [`FabricError::Unsupported`] if the provider has no memory without a key.
+    /// [`FabricError::Unsupported`] if the provider has no protected memory.
     pub async fn symmetric(fabric: &Fabric, home: Rank, len: usize) -> Result<Self> {
         Self::symmetric_with(fabric, home, len, L::Options::default()).await
     }
@@ -182,9 +182,9 @@ impl<T: Element, L: Excludes> Locked<T, L> {
     /// As [`Locked::symmetric`].
     pub async fn symmetric_with(fabric: &Fabric, home: Rank, len: usize, options: L::Options) -> Result<Self> {
         fabric.node(home)?;
-        let data = pact::<L>(home, Role::Data { element: size_of::<T>() });
+        let data = access_policy::<L>(home, Role::Data { element: size_of::<T>() });
         let memory = Memory::symmetric(fabric, home, len, data).await?;
-        let words = fabric.keyless(pact::<L>(home, Role::Words { data: memory.key() }))?;
+        let words = fabric.protected(access_policy::<L>(home, Role::Words { data: memory.key() }))?;
         let lock = L::symmetric_with(&words, home, options).await?;
         Ok(Locked { fabric: fabric.clone(), memory, lock, lost: OnceLock::new() })
     }

@@ -5,8 +5,9 @@
 //! validity the fabric guarantees, under a guard, whose exclusion the lock guarantees
 //! ([`Excludes`]). This crate's part of the argument:
 //!
-//! * The memory and the lock's words are allocated under pacts that allow references here and
-//!   nowhere else. The pacts' names encode the discipline, the lock's home and the element's size,
+//! * The memory and the lock's words are allocated under access policies that allow references here
+//!   and
+//!   nowhere else. The access policies' names encode the discipline, the lock's home and the element's size,
 //!   and for the words also the memory that they protect. So all ranks that have a part of one
 //!   region protect it by one lock of one kind, regardless of the order in which they create
 //!   several regions.
@@ -31,7 +32,7 @@ use crate::{
     locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
 };
 use core::slice;
-use rdma_fabric::{Mapped, Pact, Rank, RegionKey};
+use rdma_fabric::{AccessPolicy, Mapped, Rank, RegionKey};
 
 /// A lock on which references to memory may rely.
 ///
@@ -87,7 +88,7 @@ unsafe impl Excludes for FairLock {
     const DISCIPLINE: u32 = 6;
 }
 
-/// The distinguishing part of this crate's pacts.
+/// The distinguishing part of this crate's access policies.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     /// The memory, with elements of this number of bytes.
@@ -96,15 +97,15 @@ pub(super) enum Role {
     Words { data: RegionKey },
 }
 
-/// Returns the pact under which the ranks allocate.
-pub(super) fn pact<L: Excludes>(home: Rank, role: Role) -> Pact {
+/// Returns the access policy under which the ranks allocate.
+pub(super) fn access_policy<L: Excludes>(home: Rank, role: Role) -> AccessPolicy {
     let (role, of) = match role {
         Role::Data { element } => (1, element as u64),
         Role::Words { data } => (2, data.to_bits()),
     };
     let name = [role << 62 | u64::from(L::DISCIPLINE & 0x3fff_ffff) << 32 | u64::from(home.number()), of];
     // SAFETY: see the module's documentation.
-    unsafe { Pact::references(name) }
+    unsafe { AccessPolicy::references(name) }
 }
 
 impl<T: Element, L: Excludes> LockedReadGuard<'_, T, L> {

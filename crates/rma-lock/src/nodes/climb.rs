@@ -9,8 +9,8 @@ use crate::{
     LockError,
     detach::Cancelled,
     error::Stopped,
+    fast_path::Unfinished,
     holder_limit,
-    in_place::NotOver,
     queue::{NodeId, Wait},
 };
 use core::{
@@ -43,7 +43,7 @@ impl Stair {
     /// (`cancelled`). The first atomic may have been posted.
     pub(super) async fn enter(
         &self,
-        first: NotOver,
+        first: Unfinished,
         patience: Patience,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {
@@ -73,7 +73,7 @@ impl Stair {
     async fn climb(
         &self,
         led: &mut Vec<Option<NodeId>>,
-        mut first: NotOver,
+        mut first: Unfinished,
         patience: Patience,
         cancelled: &Cancelled,
     ) -> Result<bool, Stopped> {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Result,
     boxed::wrapped,
-    in_place::{FastPath, NotOver, Posting, atomic_now, in_place},
+    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
 };
 use core::{future::Future, marker::PhantomData, mem, task::Context};
 use rdma_fabric::{Time, provider::Boxed};
@@ -24,10 +24,10 @@ struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
     type Out = Result<Held>;
-    type Stage = NotOver;
+    type Stage = Unfinished;
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let stair = self.0;
         let Some(level) = stair.levels.first() else { return Err(None) };
         if !stair.queue.ordered_everywhere || !stair.queue.broken.is_whole() {
@@ -35,7 +35,7 @@ impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
         }
         match atomic_now(&stair.queue.fabric, &level.count, COUNT_ME) {
             Ok(old) if old & (HELD | OVER_LIMIT) == HELD => Ok(Ok(Inside { stair }.into())),
-            Ok(old) => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            Ok(old) => Err(Some(Box::new(Posting::Complete(Ok(old))))),
             Err(posting) => Err(posting),
         }
     }
@@ -45,7 +45,7 @@ impl Stair {
     /// Enters, or gives up at `deadline`. Dropping the future undoes its effects.
     #[inline(always)]
     pub(crate) fn enter_before(self: &Arc<Self>, deadline: Time) -> impl Future<Output = Result<Inside<'_>>> + Unpin {
-        in_place(Enter(self, PhantomData), move |first| {
+        fast_path(Enter(self, PhantomData), move |first| {
             wrapped(self.acquire(first, Patience::Before(deadline)), |_| Inside { stair: self })
         })
     }
@@ -53,7 +53,7 @@ impl Stair {
     /// Enters if that does not require waiting.
     #[inline(always)]
     pub(crate) fn try_enter(self: &Arc<Self>) -> impl Future<Output = Result<Option<Inside<'_>>>> + Unpin {
-        in_place(Enter(self, PhantomData), move |first| {
+        fast_path(Enter(self, PhantomData), move |first| {
             wrapped(self.acquire(first, Patience::None), |inside| inside.then(|| Inside { stair: self }))
         })
     }
@@ -63,25 +63,25 @@ impl<'a> Inside<'a> {
     /// Makes every put of this rank visible, then leaves.
     #[inline(always)]
     pub(crate) fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(Leave(self), |(inside, posted)| inside.release_from(posted))
+        fast_path(Leave(self), |(inside, posted)| inside.release_from(posted))
     }
 
     /// Leaves if the atomic completes when it is posted. On error the atomic may have been posted.
     #[inline(always)]
-    fn leave_now(&self) -> Result<(), NotOver> {
+    fn leave_fast(&self) -> Result<(), Unfinished> {
         let Some(level) = self.stair.levels.first() else { return Err(None) };
         if !self.stair.queue.ordered_everywhere {
             return Err(None);
         }
         match atomic_now(&self.stair.queue.fabric, &level.count, UNCOUNT_ME)? {
             old if old > LAST_INSIDE => Ok(()),
-            old => Err(Some(Box::new(Posting::Over(Ok(old))))),
+            old => Err(Some(Box::new(Posting::Complete(Ok(old))))),
         }
     }
 
     /// Leaves in the general case. If this is dropped before the flush completes, all of it is done
     /// in the background.
-    fn release_from(self, posted: NotOver) -> Boxed<'a, Result<()>> {
+    fn release_from(self, posted: Unfinished) -> Boxed<'a, Result<()>> {
         Box::pin(async move {
             let stair = self.stair;
             let flushed = if posted.is_none() { stair.queue.flush_data().await } else { Ok(()) };
@@ -94,7 +94,7 @@ impl<'a> Inside<'a> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Err(posted) = self.leave_now() {
+        if let Err(posted) = self.leave_fast() {
             self.stair.release_unawaited(posted);
         }
     }
@@ -106,12 +106,12 @@ struct Leave<'a>(Inside<'a>);
 impl<'a> FastPath for Leave<'a> {
     type Out = Result<()>;
     /// Dropping the [`Inside`] would leave again, although its atomic may have been posted.
-    type Stage = (Inside<'a>, NotOver);
+    type Stage = (Inside<'a>, Unfinished);
 
     #[inline(always)]
-    fn now(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
         let Leave(inside) = self;
-        match inside.leave_now() {
+        match inside.leave_fast() {
             Ok(()) => {
                 mem::forget(inside);
                 Ok(Ok(()))

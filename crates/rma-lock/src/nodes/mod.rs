@@ -33,7 +33,7 @@ use crate::{
     Result,
     detach::{DetachOnDrop, HasFabric},
     error::Stopped,
-    in_place::NotOver,
+    fast_path::Unfinished,
     queue::{LOCK_BYTES, Queue},
 };
 use core::fmt;
@@ -111,7 +111,7 @@ impl Stair {
 
     /// Enters, or returns false if `patience` does not suffice. The first atomic may have been
     /// posted. Dropping the future undoes its effects.
-    fn acquire(self: &Arc<Self>, first: NotOver, patience: Patience) -> Boxed<'_, Result<bool>> {
+    fn acquire(self: &Arc<Self>, first: Unfinished, patience: Patience) -> Boxed<'_, Result<bool>> {
         Box::pin(async move {
             if first.is_none() {
                 self.queue.broken.check()?;
@@ -125,13 +125,13 @@ impl Stair {
 
     /// Leaves; the first atomic may have been posted. If the future is dropped, the rest is done in
     /// the background.
-    async fn release(self: &Arc<Self>, first: NotOver) -> Result<()> {
+    async fn release(self: &Arc<Self>, first: Unfinished) -> Result<()> {
         DetachOnDrop::new(self, |stair, _| async move { stair.queue.broken.answer(stair.leave_by(first).await) }).await
     }
 
     /// Detaches a [`Stair::release`]; flushes first, unless the first atomic was posted.
     #[cold]
-    fn release_unawaited(self: &Arc<Self>, first: NotOver) {
+    fn release_unawaited(self: &Arc<Self>, first: Unfinished) {
         let stair = self.clone();
         self.queue.fabric.detach(async move {
             if first.is_none() {
@@ -141,7 +141,7 @@ impl Stair {
         });
     }
 
-    async fn leave_by(&self, first: NotOver) -> Result<(), Stopped> {
+    async fn leave_by(&self, first: Unfinished) -> Result<(), Stopped> {
         let old = match first {
             Some(posting) => Some(posting.result().await?),
             None => None,

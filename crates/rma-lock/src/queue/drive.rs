@@ -14,8 +14,8 @@ use crate::{
     LockError, Result,
     detach::{Cancelled, HasFabric},
     error::Stopped,
+    fast_path::{Posting, Unfinished},
     holder_limit,
-    in_place::{NotOver, Posting},
     steps::{End, Node, Op, Pending, Reason, Table, Word},
 };
 use core::{
@@ -95,7 +95,7 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     fn ended(&self, _steps: &StepsOf<Self>) {}
 
     /// Reacts to a change that this rank has published.
-    fn went_on(&self) {}
+    fn continued(&self) {}
 
     /// Continues after an operation on another rank's node has failed, if the lock tolerates that;
     /// otherwise returns the error.
@@ -103,8 +103,8 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
         Err(error)
     }
 
-    /// [`Drive::go_on`].
-    fn go_on(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>>;
+    /// [`Drive::resume`].
+    fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>>;
 
     /// [`Drive::detach`].
     fn detach(drive: Box<Drive<Self>>);
@@ -115,7 +115,7 @@ pub(crate) type StepsOf<P> = <<P as Protocol>::Table as Table>::Steps;
 /// The current operation.
 enum Doing {
     Nothing,
-    Over(Result<u64, Stopped>),
+    Complete(Result<u64, Stopped>),
     Atomic(Handle<u64>),
     Word(Handle<[u64; 1]>),
     /// Waiting for room, after which the operation is started again.
@@ -144,13 +144,13 @@ impl<P: Protocol> Walk<P> {
 
     /// Continues from `steps`, whose operation is complete, or was posted, or was not posted.
     #[inline(always)]
-    pub(crate) fn from(steps: StepsOf<P>, found: Result<u64, NotOver>, deadline: Time) -> Self {
+    pub(crate) fn from(steps: StepsOf<P>, found: Result<u64, Unfinished>, deadline: Time) -> Self {
         let doing = match found {
-            Ok(found) => Doing::Over(Ok(found)),
+            Ok(found) => Doing::Complete(Ok(found)),
             Err(None) => Doing::Nothing,
             Err(Some(posting)) => match *posting {
                 Posting::InFlight(handle) => Doing::Atomic(handle),
-                Posting::Over(found) => Doing::Over(found.map_err(Stopped::from)),
+                Posting::Complete(found) => Doing::Complete(found.map_err(Stopped::from)),
             },
         };
         Walk { doing, ..Walk::new(steps, deadline) }
@@ -176,10 +176,10 @@ impl<P: Protocol> Walk<P> {
                 return Some(self.over(core));
             };
             let found = match &self.doing {
-                Doing::Nothing => match self.now(&**core, op, announced) {
+                Doing::Nothing => match self.fast(&**core, op, announced) {
                     Some(found) => Ok(found),
                     None => match self.begin(core, op, announced) {
-                        Ok(Doing::Over(found)) => found,
+                        Ok(Doing::Complete(found)) => found,
                         Ok(doing) => {
                             self.doing = doing;
                             return None;
@@ -187,8 +187,8 @@ impl<P: Protocol> Walk<P> {
                         Err(error) => Err(error.into()),
                     },
                 },
-                Doing::Over(_) => match mem::replace(&mut self.doing, Doing::Nothing) {
-                    Doing::Over(found) => found,
+                Doing::Complete(_) => match mem::replace(&mut self.doing, Doing::Nothing) {
+                    Doing::Complete(found) => found,
                     _ => return None,
                 },
                 _ => return None,
@@ -204,22 +204,22 @@ impl<P: Protocol> Walk<P> {
 
     /// Executes an operation that completes immediately.
     #[inline(always)]
-    fn now(&self, core: &P, op: Op, announced: Option<Transition>) -> Option<u64> {
+    fn fast(&self, core: &P, op: Op, announced: Option<Transition>) -> Option<u64> {
         let queue = core.queue();
         if announced.is_some() || !queue.is_fast() || self.steps.is_dropped() {
             return None;
         }
         match op {
-            Op::Atomic(word, amo) => queue.fabric.atomic_now(resolved(core, word)?, amo),
+            Op::Atomic(word, amo) => queue.fabric.direct().atomic(resolved(core, word)?, amo),
             Op::Get(Word::Next(node)) if node.rank() == queue.me => {
                 queue.fabric.load(queue.own(node.slot(), NodeWord::Next).ok()?).ok()
             }
-            Op::Get(word) => queue.fabric.get_word_now(resolved(core, word)?),
+            Op::Get(word) => queue.fabric.direct().get_word(resolved(core, word)?),
             Op::Look(word) => {
                 (0..PAUSES).for_each(|_| spin_loop());
-                queue.fabric.get_word_now(resolved(core, word)?)
+                queue.fabric.direct().get_word(resolved(core, word)?)
             }
-            Op::Put(word, bits) => queue.fabric.put_word_now(resolved(core, word)?, bits).map(|()| 0),
+            Op::Put(word, bits) => queue.fabric.direct().put_word(resolved(core, word)?, bits).map(|()| 0),
             Op::Retire(node) if node.rank() == queue.me => {
                 let wake = queue.own(node.slot(), NodeWord::Wake).ok()?;
                 queue.fabric.store_unwaited(wake, node.ready()).ok().map(|()| 0)
@@ -259,19 +259,19 @@ impl<P: Protocol> Walk<P> {
             Op::FlushData => queue.begin_flush(),
             Op::FlushHome => {
                 let (fabric, home) = (queue.fabric.clone(), queue.home);
-                Doing::later(async move { Ok(fabric.flush(home).await.map(|()| 0)?) })
+                Doing::boxed(async move { Ok(fabric.flush(home).await.map(|()| 0)?) })
             }
-            Op::Take if self.steps.is_dropped() => Doing::Over(Err(Stopped::GaveUp(Cancelled::REASON))),
+            Op::Take if self.steps.is_dropped() => Doing::Complete(Err(Stopped::GaveUp(Cancelled::REASON))),
             Op::Wait(node) if self.steps.is_dropped() => {
                 // It may have been woken since the last check.
                 let woken = queue.woken_now(node).map(|how| how as u64);
-                Doing::Over(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)))
+                Doing::Complete(woken.ok_or(Stopped::GaveUp(Cancelled::REASON)))
             }
-            Op::Take => match queue.take_fresh_node() {
-                Some(own) => Doing::Over(Ok(own.keep().bits())),
+            Op::Take => match queue.take_clean_node() {
+                Some(own) => Doing::Complete(Ok(own.keep().bits())),
                 None => {
                     let (core, deadline) = (core.clone(), self.deadline);
-                    Doing::later(async move {
+                    Doing::boxed(async move {
                         let own = core.queue().take_node(deadline, &Cancelled::default()).await;
                         own.map(|own| own.keep().bits())
                     })
@@ -279,7 +279,7 @@ impl<P: Protocol> Walk<P> {
             },
             Op::Wait(node) => {
                 let (core, deadline) = (core.clone(), self.deadline);
-                Doing::later(async move { core.queue().until_woken(node, deadline, None).await.map(|how| how as u64) })
+                Doing::boxed(async move { core.queue().until_woken(node, deadline, None).await.map(|how| how as u64) })
             }
         })
     }
@@ -315,8 +315,8 @@ impl<P: Protocol> Walk<P> {
         let queue = core.queue();
         let node = self.steps.node();
         match node {
-            Some((node, Node::Fresh)) => queue.adopt(node).give_back_fresh(),
-            Some((node, Node::Worn)) => queue.give_back(node),
+            Some((node, Node::Clean)) => queue.adopt(node).give_back_clean(),
+            Some((node, Node::Dirty)) => queue.give_back(node),
             _ => {}
         }
         core.ended(&self.steps);
@@ -338,7 +338,7 @@ impl<P: Protocol> Walk<P> {
     /// Stops waiting, because the future was dropped. Returns false if no work is left.
     fn stop(&mut self, core: &P) -> bool {
         self.steps.set_dropped();
-        if self.steps.is_outside() && !matches!(self.doing, Doing::Atomic(_) | Doing::Over(_)) {
+        if self.steps.is_outside() && !matches!(self.doing, Doing::Atomic(_) | Doing::Complete(_)) {
             if let Some((node, _)) = self.steps.node() {
                 drop(core.queue().adopt(node));
             }
@@ -361,7 +361,7 @@ pub(crate) struct Drive<P: Protocol> {
 
 impl<P: Protocol> Drive<P> {
     #[inline(always)]
-    pub(crate) fn go_on(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
+    pub(crate) fn resume(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {
         loop {
             if let Some(out) = self.walk.advance(&self.core) {
                 return Poll::Ready(out);
@@ -377,10 +377,10 @@ impl<P: Protocol> Drive<P> {
                     }
                     polled => polled.map_ok(|()| 0).map_err(Stopped::from),
                 },
-                Doing::Nothing | Doing::Over(_) => continue,
+                Doing::Nothing | Doing::Complete(_) => continue,
             };
             let Poll::Ready(found) = polled else { return Poll::Pending };
-            self.walk.doing = Doing::Over(found);
+            self.walk.doing = Doing::Complete(found);
         }
     }
 
@@ -391,7 +391,7 @@ impl<P: Protocol> Drive<P> {
             return;
         }
         let fabric = self.core.queue().fabric.clone();
-        fabric.detach(async move { drop(poll_fn(|cx| P::go_on(&mut self, cx)).await) });
+        fabric.detach(async move { drop(poll_fn(|cx| P::resume(&mut self, cx)).await) });
     }
 }
 
@@ -403,7 +403,7 @@ impl<P: Protocol> Future for Call<P> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = P::go_on(self.0.as_mut().expect("polled after the end"), cx);
+        let polled = P::resume(self.0.as_mut().expect("polled after the end"), cx);
         if polled.is_ready() {
             self.0 = None;
         }
@@ -422,11 +422,11 @@ impl<P: Protocol> Drop for Call<P> {
 
 impl Doing {
     fn over(found: Result<u64, FabricError>) -> Self {
-        Doing::Over(found.map_err(Stopped::from))
+        Doing::Complete(found.map_err(Stopped::from))
     }
 
-    fn later(later: impl Future<Output = Result<u64, Stopped>> + Send + 'static) -> Self {
-        Doing::Later(Box::pin(later))
+    fn boxed(future: impl Future<Output = Result<u64, Stopped>> + Send + 'static) -> Self {
+        Doing::Later(Box::pin(future))
     }
 
     /// Starts an operation again when there is room.
@@ -444,7 +444,7 @@ impl Doing {
 /// Publishes a change, and notifies the lock.
 fn publish(core: &impl Protocol, step: Transition) -> Result<(), FabricError> {
     core.queue().publish(step)?;
-    core.went_on();
+    core.continued();
     Ok(())
 }
 
@@ -453,8 +453,8 @@ fn publish(core: &impl Protocol, step: Transition) -> Result<(), FabricError> {
 fn resolved<P: Protocol>(core: &P, word: Word) -> Option<&RemoteWord<u64>> {
     match word {
         Word::Home(number) => core.home_now(number),
-        Word::Wake(node) => core.queue().met(node, NodeWord::Wake).ok(),
-        Word::Next(node) => core.queue().met(node, NodeWord::Next).ok(),
+        Word::Wake(node) => core.queue().peer_cache(node, NodeWord::Wake).ok(),
+        Word::Next(node) => core.queue().peer_cache(node, NodeWord::Next).ok(),
     }
 }
 
@@ -470,7 +470,11 @@ fn word_of<P: Protocol>(core: &P, word: Word) -> Result<Cow<'_, RemoteWord<u64>>
 impl Queue {
     /// Returns a word of any rank's node; from the cache where caching is worthwhile.
     fn any_node(&self, node: NodeId, part: NodeWord) -> Result<Cow<'_, RemoteWord<u64>>, FabricError> {
-        if self.is_fast() { self.met(node, part).map(Cow::Borrowed) } else { self.node(node, part).map(Cow::Owned) }
+        if self.is_fast() {
+            self.peer_cache(node, part).map(Cow::Borrowed)
+        } else {
+            self.node(node, part).map(Cow::Owned)
+        }
     }
 
     fn begin_atomic(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<Doing, Refused<()>> {
@@ -510,10 +514,10 @@ impl Queue {
     /// Flushes the holder's puts, unless the fabric orders them.
     fn begin_flush(&self) -> Doing {
         if self.ordered_everywhere {
-            return Doing::Over(Ok(0));
+            return Doing::Complete(Ok(0));
         }
         let fabric = self.fabric.clone();
-        Doing::later(async move { Ok(fabric.flush_all().await.map(|()| 0)?) })
+        Doing::boxed(async move { Ok(fabric.flush_all().await.map(|()| 0)?) })
     }
 
     /// Stores into a word of this rank's node.

@@ -18,9 +18,9 @@
 
 mod drive;
 mod layout;
-mod met;
 mod node;
 mod own;
+mod peer_cache;
 mod publish;
 mod wait;
 
@@ -36,11 +36,11 @@ pub(crate) use publish::is_inside;
 use crate::{
     Result,
     detach::Broken,
-    in_place::{self, NotOver},
+    fast_path::{self, Unfinished},
 };
 use core::fmt;
-use met::Met;
 use own::Nodes;
+use peer_cache::PeerCache;
 use publish::Published;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteAddr, RemoteWord};
 
@@ -58,14 +58,14 @@ pub(crate) struct Queue {
     /// The words of all ranks: [`LOCK_BYTES`].
     memory: GroupMemory,
     nodes: Nodes,
-    met: Met,
+    peer_cache: PeerCache,
     pub(crate) published: Published,
     pub(crate) broken: Broken,
 }
 
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "home {}, {:?}{:?}{:?}", self.home, self.published, self.nodes, self.met)
+        write!(f, "home {}, {:?}{:?}{:?}", self.home, self.published, self.nodes, self.peer_cache)
     }
 }
 
@@ -79,7 +79,7 @@ impl Queue {
         let order = fabric.caps().put_order;
         Ok(Queue {
             nodes: Nodes::new(),
-            met: Met::default(),
+            peer_cache: PeerCache::default(),
             published: Published::new(fabric, &memory)?,
             fabric: fabric.clone(),
             me: fabric.rank(),
@@ -115,7 +115,7 @@ impl Queue {
         self.ordered_everywhere
     }
 
-    /// Returns whether a short path may end here: no flush is needed now.
+    /// Returns whether a fast path may end here: no flush is needed now.
     #[inline(always)]
     pub(crate) fn is_flushed(&self) -> bool {
         self.ordered_everywhere || self.fabric.is_flushed()
@@ -128,8 +128,8 @@ impl Queue {
 
     /// Executes an atomic that completes immediately.
     #[inline(always)]
-    pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, NotOver> {
-        in_place::atomic_now(&self.fabric, word, amo)
+    pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, Unfinished> {
+        fast_path::atomic_now(&self.fabric, word, amo)
     }
 
     /// Announces a step and executes its atomic immediately. If the atomic was not posted,
@@ -140,7 +140,7 @@ impl Queue {
         step: Transition,
         word: &RemoteWord<u64>,
         amo: Amo<u64>,
-    ) -> Result<u64, NotOver> {
+    ) -> Result<u64, Unfinished> {
         if self.publish(step).is_err() {
             return Err(None);
         }

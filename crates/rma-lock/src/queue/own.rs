@@ -32,23 +32,23 @@ pub(crate) struct Nodes {
 }
 
 struct Slot {
-    /// [`FRESH`], [`WORN`] or [`TAKEN`].
+    /// [`CLEAN`], [`DIRTY`] or [`TAKEN`].
     state: AtomicU8,
     /// The node's turn when it was last taken. Only the thread that has taken it changes this.
     turn: AtomicU16,
 }
 
 /// The node is not in use, and its words are ready for the same turn.
-const FRESH: u8 = 0;
+const CLEAN: u8 = 0;
 /// The node is not in use at this rank. Its words show whether it has left its queue, in its next
 /// turn.
-const WORN: u8 = 1;
+const DIRTY: u8 = 1;
 /// The node is in use at this rank.
 const TAKEN: u8 = 2;
 
 impl Nodes {
     pub(crate) fn new() -> Self {
-        let slot = || Slot { state: AtomicU8::new(FRESH), turn: AtomicU16::new(0) };
+        let slot = || Slot { state: AtomicU8::new(CLEAN), turn: AtomicU16::new(0) };
         Nodes { slots: [(); NODES].map(|()| slot()), words: OnceLock::new() }
     }
 }
@@ -57,8 +57,8 @@ impl fmt::Debug for Nodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Slot { state, turn } in &self.slots {
             let state = match state.load(Relaxed) {
-                FRESH => "fresh",
-                WORN => "worn",
+                CLEAN => "clean",
+                DIRTY => "dirty",
                 _ => "taken",
             };
             write!(f, ", node {state} in turn {}", turn.load(Relaxed))?;
@@ -67,7 +67,7 @@ impl fmt::Debug for Nodes {
     }
 }
 
-/// A node in use by this rank. Dropping it releases the node in the worn state.
+/// A node in use by this rank. Dropping it releases the node in the dirty state.
 pub(crate) struct Own<'a> {
     slot: &'a Slot,
     pub(crate) id: NodeId,
@@ -84,9 +84,9 @@ impl Own<'_> {
 
     /// Releases the node unchanged: no rank has woken it or linked to it.
     #[inline(always)]
-    pub(crate) fn give_back_fresh(self) {
+    pub(crate) fn give_back_clean(self) {
         // Release: pairs with the acquire of the thread that takes it.
-        self.slot.state.store(FRESH, Release);
+        self.slot.state.store(CLEAN, Release);
         core::mem::forget(self);
     }
 }
@@ -94,17 +94,17 @@ impl Own<'_> {
 impl Drop for Own<'_> {
     fn drop(&mut self) {
         // Release: pairs with the acquire of the thread that takes it.
-        self.slot.state.store(WORN, Release);
+        self.slot.state.store(DIRTY, Release);
     }
 }
 
 impl Queue {
     /// Takes this thread's usual node if it is ready to be waited on: blocked, no next (R2, W1).
     #[inline(always)]
-    pub(crate) fn take_fresh_node(&self) -> Option<Own<'_>> {
+    pub(crate) fn take_clean_node(&self) -> Option<Own<'_>> {
         let slot = &self.nodes.slots[0];
         // Acquire: pairs with the release by the thread that released it.
-        if self.published.is_owner() && slot.state.load(Acquire) == FRESH {
+        if self.published.is_owner() && slot.state.load(Acquire) == CLEAN {
             slot.state.store(TAKEN, Relaxed);
             return Some(self.own_node(0));
         }
@@ -119,7 +119,7 @@ impl Queue {
 
     /// Takes a node that is ready to be waited on, if that does not require waiting.
     pub(crate) fn take_node_now(&self) -> Result<Option<Own<'_>>, FabricError> {
-        if let Some(own) = self.take_fresh_node() {
+        if let Some(own) = self.take_clean_node() {
             return Ok(Some(own));
         }
         let Some(own) = self.take_any()? else { return Ok(None) };
@@ -136,7 +136,7 @@ impl Queue {
         let is = |part, bits| self.own(node.slot(), part).is_ok_and(|word| self.fabric.load(word) == Ok(bits));
         let ready = self.is_fast() && is(NodeWord::Wake, node.ready()) && !is(NodeWord::Next, NodeId::PASSED);
         if ready && self.renew(node).is_ok() {
-            own.give_back_fresh();
+            own.give_back_clean();
         }
     }
 
@@ -145,14 +145,14 @@ impl Queue {
     ///
     /// If the only remaining node waits for its successor to link itself, this waits as well.
     pub(crate) async fn take_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
-        match self.take_fresh_node() {
+        match self.take_clean_node() {
             Some(own) => Ok(own),
-            None => self.take_worn_node(deadline, cancelled).await,
+            None => self.take_dirty_node(deadline, cancelled).await,
         }
     }
 
     #[cold]
-    async fn take_worn_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
+    async fn take_dirty_node(&self, deadline: Time, cancelled: &Cancelled) -> Result<Own<'_>, Stopped> {
         let Some(own) = self.take_any().map_err(LockError::from).map_err(Stopped::GaveUp)? else {
             let error = LockError::TooManyWaiting { rank: self.me, nodes: NODES as u32 };
             return Err(Stopped::GaveUp(error));
@@ -171,7 +171,7 @@ impl Queue {
         Ok(self.next_turn(own)?)
     }
 
-    /// Takes a fresh node; otherwise one that can begin its next turn; otherwise one whose next
+    /// Takes a clean node; otherwise one that can begin its next turn; otherwise one whose next
     /// turn waits for a successor.
     fn take_any(&self) -> Result<Option<Own<'_>>, FabricError> {
         let (mut ready, mut passed) = (None, None);
@@ -190,7 +190,7 @@ impl Queue {
                 continue;
             }
             let own = self.own_node(slot);
-            if before == FRESH {
+            if before == CLEAN {
                 return Ok(Some(own));
             }
             let wake = self.fabric.load(self.own(slot, NodeWord::Wake)?)?;
@@ -213,7 +213,7 @@ impl Queue {
         Ok(ready.or(passed))
     }
 
-    /// Starts the next turn of a worn node, if its wake word is already in that turn.
+    /// Starts the next turn of a dirty node, if its wake word is already in that turn.
     fn next_turn<'a>(&self, mut own: Own<'a>) -> Result<Own<'a>, FabricError> {
         let id = own.id.next_turn();
         let slot = id.slot();
@@ -229,7 +229,7 @@ impl Queue {
     }
 
     /// Starts the next turn of this rank's node, which is in no queue and no longer known to other
-    /// ranks, so that it may be given back fresh.
+    /// ranks, so that it may be given back clean.
     #[inline]
     pub(crate) fn renew(&self, node: NodeId) -> Result<(), FabricError> {
         let (id, slot) = (node.next_turn(), node.slot());

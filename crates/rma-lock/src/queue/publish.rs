@@ -55,13 +55,13 @@ impl Transition {
     /// Announces that the writer on `node` moves forward by one state: from nothing to arriving,
     /// inside, leaving. Two bits for each slot.
     #[inline(always)]
-    pub(crate) fn writer_goes_on(node: NodeId) -> Transition {
+    pub(crate) fn writer_continues(node: NodeId) -> Transition {
         Transition(1 << (2 * node.slot()))
     }
 
     /// Announces that the writer on `node` moves back by `times` states.
     #[inline(always)]
-    pub(crate) fn writer_goes_back(node: NodeId, times: u64) -> Transition {
+    pub(crate) fn writer_returns(node: NodeId, times: u64) -> Transition {
         Transition((times << (2 * node.slot())).wrapping_neg())
     }
 

@@ -16,7 +16,7 @@ use rdma_fabric::{LocalWord, RemoteWord, Time};
 
 /// The number of times that a word that other ranks' CPUs write is checked before a wait for it is
 /// prepared: a holder that leaves immediately admits the next rank sooner than that.
-const LOOKS: u32 = 64;
+const SPIN_LIMIT: u32 = 64;
 
 /// Returns the kind of wake-up of `node`, if its wake word holds `bits`.
 fn woken(bits: u64, node: NodeId) -> Option<Wait> {
@@ -64,7 +64,7 @@ impl Queue {
     /// Checks a word of this rank a number of times, where that may be worthwhile.
     #[inline(always)]
     fn is_soon(&self, word: &LocalWord<u64>, so: impl Fn(u64) -> bool) -> bool {
-        let looks = if self.fabric.is_shared(word) { LOOKS } else { 0 };
+        let looks = if self.fabric.is_shared(word) { SPIN_LIMIT } else { 0 };
         (0..looks).any(|look| {
             if look > 0 {
                 spin_loop();

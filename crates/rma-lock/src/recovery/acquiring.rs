@@ -44,7 +44,7 @@ impl RecoverableLock {
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
         poll_once(move |cx| {
             let (epoch, lock) = self.core.open();
-            Err(self.read_later(
+            Err(self.read_slow(
                 epoch,
                 deadline,
                 match poll_or_box(lock.read_before(deadline), cx) {
@@ -57,7 +57,7 @@ impl RecoverableLock {
     }
 
     /// Continues after an attempt in `epoch`.
-    fn read_later<'a>(
+    fn read_slow<'a>(
         &'a self,
         mut epoch: usize,
         deadline: Time,
@@ -68,7 +68,7 @@ impl RecoverableLock {
             loop {
                 match attempt {
                     Ok(guard) => return Ok(RecoverableReadGuard::new(guard)),
-                    Err(error) => self.core.go_on(epoch, error, deadline).await?,
+                    Err(error) => self.core.resume(epoch, error, deadline).await?,
                 }
                 let (open, lock) = self.core.open();
                 epoch = open;
@@ -85,7 +85,7 @@ impl RecoverableLock {
     pub fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_>>>> {
         poll_once(move |cx| {
             let (epoch, lock) = self.core.open();
-            Err(self.try_read_later(
+            Err(self.try_read_slow(
                 epoch,
                 lock,
                 match poll_or_box(lock.try_read(), cx) {
@@ -99,7 +99,7 @@ impl RecoverableLock {
     }
 
     /// Continues after an attempt in `epoch`.
-    fn try_read_later<'a>(
+    fn try_read_slow<'a>(
         &'a self,
         mut epoch: usize,
         mut lock: &'a EpochLock,
@@ -112,7 +112,7 @@ impl RecoverableLock {
                     Ok(Some(guard)) => return Ok(Some(RecoverableReadGuard::new(guard))),
                     Ok(None) if !self.core.is_shut(epoch, lock).await? => return Ok(None),
                     Ok(None) => {}
-                    Err(error) => self.core.go_on(epoch, error, Time::MAX).await?,
+                    Err(error) => self.core.resume(epoch, error, Time::MAX).await?,
                 }
                 (epoch, lock) = self.core.open();
                 attempt = lock.try_read().await;
@@ -185,7 +185,7 @@ impl RecoverableLock {
                     Ok(None) if !self.core.is_shut(epoch, lock).await? => return Ok(None),
                     Ok(None) => {}
                     Ok(Some(guard)) => return self.checked(guard, Takes::Whole).await.map(Some),
-                    Err(error) => self.core.go_on(epoch, error, Time::MAX).await?,
+                    Err(error) => self.core.resume(epoch, error, Time::MAX).await?,
                 }
             }
         })
@@ -210,7 +210,7 @@ impl RecoverableLock {
             loop {
                 match attempt {
                     Ok(guard) => return self.checked(guard, takes).await,
-                    Err(error) => self.core.go_on(epoch, error, deadline).await?,
+                    Err(error) => self.core.resume(epoch, error, deadline).await?,
                 }
                 (epoch, lock) = self.core.open();
                 attempt = lock.write_before(deadline).await;

@@ -26,12 +26,12 @@ pub(super) enum Reason {
 impl Core {
     /// Moves to the epoch for the next attempt after an acquisition in `epoch` ended with `error`,
     /// or returns the reason why there is none.
-    pub(super) async fn go_on(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
+    pub(super) async fn resume(self: &Arc<Self>, epoch: usize, error: LockError, deadline: Time) -> Result<()> {
         let reason = match &error {
             kept_out if *kept_out == LockError::KEPT_OUT => Reason::Closed,
             LockError::Fabric(cause) => match cause.gone().filter(|rank| *rank != self.home) {
                 Some(_) if matches!(cause, FabricError::PeerLost { .. }) => Reason::Loss,
-                Some(rank) => match self.why_gone(epoch, rank, deadline).await? {
+                Some(rank) => match self.departure_reason(epoch, rank, deadline).await? {
                     Some(reason) => reason,
                     None => return Err(error),
                 },
@@ -51,7 +51,7 @@ impl Core {
     /// Returns why `rank` has dropped its part of the lock while this rank acquired in `epoch`: it
     /// may have left after the epoch was closed, or is about to be lost. `None` if it has left an
     /// open epoch.
-    async fn why_gone(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
+    async fn departure_reason(&self, epoch: usize, rank: Rank, deadline: Time) -> Result<Option<Reason>> {
         let seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         if (seen.state, seen.epoch) != (State::Open, epoch) {
             return Ok(Some(Reason::Closed));
@@ -93,7 +93,7 @@ impl Core {
             }
             self.come_to(seen).await?;
             match seen.state {
-                State::Over => {
+                State::Exhausted => {
                     let (epochs, deaths) = (self.options.epochs as u32, self.options.deaths as u32);
                     return Err(LockError::Unrecoverable { epochs, deaths });
                 }

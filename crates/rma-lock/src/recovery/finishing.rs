@@ -55,7 +55,7 @@ impl EpochLink {
     /// completed all of its work in this epoch (`is_out`). Called after this rank has published the
     /// end of an acquisition or release.
     #[inline(always)]
-    pub(crate) fn went_on(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
+    pub(crate) fn continued(&self, fabric: &Fabric, is_out: impl FnOnce() -> bool) {
         // This rank publishes before it checks, and a rank that marks the claim does so before it
         // checks again: at least one of them observes the other.
         fence(SeqCst);
@@ -87,7 +87,7 @@ impl Core {
                 return Ok(());
             }
             let before = Claim::of_bits(self.fabric.fetch_or(&claim, Claim::OVER).await?);
-            let Some((next, writes)) = before.stand_in().filter(|_| !before.is_over()) else { return Ok(()) };
+            let Some((next, writes)) = before.stand_in().filter(|_| !before.has_ended()) else { return Ok(()) };
             // It only leaves, so no wait depends on it.
             let lock = CountedLock::of_epoch(self, next, self.words_of(next)?)?;
             if self.epochs[epoch].get().is_some_and(|lock| lock.tears()) {

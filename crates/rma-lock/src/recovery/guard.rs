@@ -1,6 +1,6 @@
 //! Proof of holding a recoverable lock.
 
-use super::{Core, KeptRead, KeptWrite, Recoverable, Torn};
+use super::{Core, OwnedReadGuard, OwnedWriteGuard, Recoverable, Torn};
 use crate::{
     Guard, Result,
     counted::{ReadGuard, WriteGuard},
@@ -39,8 +39,8 @@ impl<'a> RecoverableReadGuard<'a> {
     }
 
     /// Converts this guard to a hold that does not borrow the lock.
-    pub fn keep(self) -> KeptRead {
-        KeptRead::new(self.inside)
+    pub fn into_owned(self) -> OwnedReadGuard {
+        OwnedReadGuard::new(self.inside)
     }
 }
 
@@ -75,8 +75,8 @@ impl<'a> RecoverableWriteGuard<'a> {
     }
 
     /// Converts this guard to a hold that does not borrow the lock.
-    pub fn keep(mut self) -> KeptWrite {
-        KeptWrite::new(self.core, self.inside.take().expect("only a release takes it"), self.torn)
+    pub fn into_owned(mut self) -> OwnedWriteGuard {
+        OwnedWriteGuard::new(self.core, self.inside.take().expect("only a release takes it"), self.torn)
     }
 }
 

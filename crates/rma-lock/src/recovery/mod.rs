@@ -42,8 +42,8 @@ mod acquiring;
 mod catching_up;
 mod finishing;
 mod guard;
-mod kept;
 mod opening;
+mod owned_guard;
 mod renewing;
 mod scan;
 mod torn;
@@ -52,7 +52,7 @@ mod words;
 pub(crate) use crate::counted::Recoverable;
 pub(crate) use finishing::EpochLink;
 pub use guard::{RecoverableReadGuard, RecoverableWriteGuard};
-pub use kept::{KeptRead, KeptWrite};
+pub use owned_guard::{OwnedReadGuard, OwnedWriteGuard};
 pub use renewing::Room;
 pub use torn::Torn;
 

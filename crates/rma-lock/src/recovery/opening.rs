@@ -14,14 +14,14 @@ pub(super) async fn open(core: &Arc<Core>, mut agreed: Agreement) -> Result<()> 
     loop {
         let end = match agreed.state {
             State::Opening { next, .. } => Opening::new(core, agreed, next).await?.open().await?,
-            State::Open | State::Over => End::Over,
+            State::Open | State::Exhausted => End::Exhausted,
         };
         match end {
-            End::Open(survivors) => return ring(core, agreed, &survivors).await,
-            End::Over => {
-                let over = Agreement { state: State::Over, ..agreed };
+            End::Open(survivors) => return wake(core, agreed, &survivors).await,
+            End::Exhausted => {
+                let over = Agreement { state: State::Exhausted, ..agreed };
                 core.agree(agreed, over).await?;
-                return ring(core, over, &core.living(&core.dead(agreed.deaths).await?)).await;
+                return wake(core, over, &core.living(&core.dead(agreed.deaths).await?)).await;
             }
             End::Again => {
                 let again = agreed.opened_by(core.me, core.options.epochs);
@@ -40,22 +40,22 @@ enum End {
     /// cannot be used.
     Again,
     /// More ranks have died than can be recorded.
-    Over,
+    Exhausted,
 }
 
 /// Wakes the ranks that wait for the epoch, each on its own memory.
-async fn ring(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
+async fn wake(core: &Core, agreed: Agreement, survivors: &[Rank]) -> Result<()> {
     let number = match agreed.state {
         State::Opening { next, .. } => next as u64,
-        State::Open | State::Over => u64::MAX,
+        State::Open | State::Exhausted => u64::MAX,
     };
     // Atomics, because their failure is reported here and not to the next flush.
     for batch in batches(survivors) {
-        let ring = |rank| async move {
+        let wake = |rank| async move {
             let doorbell = core.fabric.remote_word::<u64>(core.memory.at(rank, words::DOORBELL)?)?;
             core.fabric.post(op::Atomic { word: &doorbell, amo: Amo::Swap(number) }).await
         };
-        for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, ring).await) {
+        for (rank, rung) in batch.iter().zip(at_each::<_, _>(batch, wake).await) {
             match rung {
                 // A rank that has left does not wait.
                 Err(error) if error.gone() != Some(*rank) => return Err(error.into()),
@@ -147,7 +147,7 @@ impl<'a> Opening<'a> {
         let (core, fabric) = (self.core, &self.core.fabric);
         let deaths = self.agreed.deaths + self.found.len();
         if deaths > core.options.deaths {
-            return Ok(End::Over);
+            return Ok(End::Exhausted);
         }
         for (number, rank) in self.found.iter().enumerate() {
             let word = core.memory.at(core.home, words::dead(self.agreed.deaths + number))?;
@@ -179,7 +179,7 @@ impl<'a> Opening<'a> {
         let mut known = 0;
         let marked = loop {
             let claim = Claim::of_bits(known);
-            if claim.is_over() {
+            if claim.has_ended() {
                 break None;
             }
             let marked = claim.with_stand_in(self.next, writes);

@@ -33,9 +33,9 @@ impl RecoverableLock {
             let options = &self.core.options;
             let begun = match seen.opened_by(self.core.me, options.epochs).state {
                 super::words::State::Opening { next, .. } => next,
-                super::words::State::Open | super::words::State::Over => options.epochs,
+                super::words::State::Open | super::words::State::Exhausted => options.epochs,
             };
-            let over = seen.state == super::words::State::Over;
+            let over = seen.state == super::words::State::Exhausted;
             Ok(Room {
                 epoch: seen.epoch,
                 epochs: if over { 0 } else { options.epochs.saturating_sub(begun) },

@@ -42,7 +42,7 @@ impl Core {
     }
 
     /// Records the rank that tore the data, before the data is marked as torn.
-    pub(crate) async fn say_who_tore(&self, by: Rank) -> Result<()> {
+    pub(crate) async fn record_who_tore(&self, by: Rank) -> Result<()> {
         self.fabric.put_word(&self.torn_by, 1 + u64::from(by.number())).await?;
         self.fabric.flush(self.home).await?;
         Ok(())
@@ -61,7 +61,7 @@ impl Core {
                     self.come_to(seen).await?;
                     closed = self.open().1.mark_whole().await?;
                 }
-                State::Over => return Ok(()),
+                State::Exhausted => return Ok(()),
             }
         }
         Ok(())
@@ -69,14 +69,14 @@ impl Core {
 
     /// Marks the protected data as torn, in the open epoch.
     async fn tear(self: &Arc<Self>, by: Rank) -> Result<()> {
-        self.say_who_tore(by).await?;
+        self.record_who_tore(by).await?;
         let mut seen = Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?;
         loop {
             self.come_to(seen).await?;
             self.open().1.mark_torn().await?;
             // A rank that closed this epoch before the mark was set may have missed it.
             match (seen.state, Agreement::of_bits(self.fabric.get_word(&self.agreement).await?)?) {
-                (State::Open | State::Over, after) if after.epoch == seen.epoch => return Ok(()),
+                (State::Open | State::Exhausted, after) if after.epoch == seen.epoch => return Ok(()),
                 (State::Opening { next, by }, after) if after == seen => {
                     self.await_opening(seen, next, by, Time::MAX).await?
                 }

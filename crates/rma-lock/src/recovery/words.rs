@@ -60,7 +60,7 @@ pub(super) enum State {
     /// `by` closes it, and opens `next`.
     Opening { next: usize, by: Rank },
     /// The epoch is closed, and no epoch is left to open.
-    Over,
+    Exhausted,
 }
 
 impl Agreement {
@@ -68,7 +68,7 @@ impl Agreement {
         let (kind, next, by) = match self.state {
             State::Open => (0, 0, 0),
             State::Opening { next, by } => (1, next as u64, u64::from(by.number())),
-            State::Over => (2, 0, 0),
+            State::Exhausted => (2, 0, 0),
         };
         by | kind << KIND | (self.epoch as u64) << OPEN | next << NEXT | (self.deaths as u64) << DEATHS
     }
@@ -80,7 +80,7 @@ impl Agreement {
         let state = match field(KIND, 2) {
             0 => State::Open,
             1 => State::Opening { next: field(NEXT, EPOCH_BITS), by: Rank::new(bits as u32) },
-            2 => State::Over,
+            2 => State::Exhausted,
             _ => return Err(LockError::corrupt("agreement", bits)),
         };
         let agreement = Agreement { state, epoch: field(OPEN, EPOCH_BITS), deaths: field(DEATHS, DEATH_BITS) };
@@ -92,9 +92,9 @@ impl Agreement {
     pub(super) fn opened_by(self, me: Rank, epochs: usize) -> Self {
         let next = match self.state {
             State::Opening { next, .. } => next + 1,
-            State::Open | State::Over => self.epoch + 1,
+            State::Open | State::Exhausted => self.epoch + 1,
         };
-        let state = if next < epochs { State::Opening { next, by: me } } else { State::Over };
+        let state = if next < epochs { State::Opening { next, by: me } } else { State::Exhausted };
         Agreement { state, ..self }
     }
 }
@@ -133,7 +133,7 @@ impl Claim {
         self.0
     }
 
-    pub(super) fn is_over(self) -> bool {
+    pub(super) fn has_ended(self) -> bool {
         self.0 & Claim::OVER != 0
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let first = Agreement { state: State::Open, epoch: 0, deaths: 0 };
         assert_eq!(first.bits(), 0);
         let by = Rank::new(u32::MAX - 1);
-        for state in [State::Open, State::Opening { next: 255, by }, State::Over] {
+        for state in [State::Open, State::Opening { next: 255, by }, State::Exhausted] {
             let there = Agreement { state, epoch: 254, deaths: MOST_DEATHS };
             assert_eq!(Agreement::of_bits(there.bits()), Ok(there));
         }
@@ -179,15 +179,15 @@ mod tests {
         assert_eq!(begun.state, State::Opening { next: 1, by: one });
         let again = begun.opened_by(two, 4);
         assert_eq!((again.epoch, again.state), (0, State::Opening { next: 2, by: two }));
-        assert_eq!(again.opened_by(one, 3).state, State::Over);
+        assert_eq!(again.opened_by(one, 3).state, State::Exhausted);
     }
 
     #[test]
     fn words_say_who_stands_where() {
         let hosting = Claim::of_bits(Claim::HOSTS);
-        assert_eq!((hosting.stand_in(), hosting.hosts(), hosting.is_over()), (None, true, false));
+        assert_eq!((hosting.stand_in(), hosting.hosts(), hosting.has_ended()), (None, true, false));
         let marked = hosting.with_stand_in(255, true).with_stand_in(3, false);
         assert_eq!((marked.stand_in(), marked.hosts()), (Some((3, false)), true));
-        assert!(Claim::of_bits(marked.bits() | Claim::OVER).is_over());
+        assert!(Claim::of_bits(marked.bits() | Claim::OVER).has_ended());
     }
 }

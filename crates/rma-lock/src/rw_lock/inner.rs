@@ -9,7 +9,7 @@ use crate::{
     Guard, Lock, Result, RmaLock,
     boxed::{boxed, poll_or_box, wrapped},
     counted::{Leave, Read, Write, read_rest, write_rest},
-    in_place::FastPath,
+    fast_path::FastPath,
     locks::{
         Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard, RecoverableLock,
         RpLock, WindowLock, WriteGuard, WritersFirstLock,
@@ -91,7 +91,7 @@ macro_rules! kinds {
             #[inline(never)]
             fn poll_read(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockReadGuard<'_>>> {
                 match &self.inner {
-                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), in_place_read), cx),
+                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::read_before(lock, deadline), read_guard), cx),
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
                         poll_or_box(wrapped(RmaLock::read_before(lock, deadline), boxed), cx)
@@ -103,7 +103,7 @@ macro_rules! kinds {
             #[inline(never)]
             fn poll_write(&self, deadline: Time, cx: &mut Context<'_>) -> FirstPoll<'_, Result<RwLockWriteGuard<'_>>> {
                 match &self.inner {
-                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), in_place_write), cx),
+                    Inner::Barging(lock) => poll_or_box(wrapped(RmaLock::write_before(lock, deadline), write_guard), cx),
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
                         poll_or_box(wrapped(RmaLock::write_before(lock, deadline), boxed), cx)
@@ -116,7 +116,7 @@ macro_rules! kinds {
             fn poll_try_read(&self, cx: &mut Context<'_>) -> FirstPoll<'_, Result<Option<RwLockReadGuard<'_>>>> {
                 match &self.inner {
                     Inner::Barging(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_read(lock), perhaps_in_place_read), cx)
+                        poll_or_box(wrapped(RmaLock::try_read(lock), maybe_read_guard), cx)
                     }
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockReadGuard(Reading::Other(Box::new(OtherReading::$other(guard))));
@@ -130,7 +130,7 @@ macro_rules! kinds {
             fn poll_try_write(&self, cx: &mut Context<'_>) -> FirstPoll<'_, Result<Option<RwLockWriteGuard<'_>>>> {
                 match &self.inner {
                     Inner::Barging(lock) => {
-                        poll_or_box(wrapped(RmaLock::try_write(lock), perhaps_in_place_write), cx)
+                        poll_or_box(wrapped(RmaLock::try_write(lock), maybe_write_guard), cx)
                     }
                     $(Inner::$other(lock) => {
                         let boxed = |guard| RwLockWriteGuard(Writing::Other(Box::new(OtherWriting::$other(guard))));
@@ -173,20 +173,20 @@ kinds! {
     Recoverable: RecoverableLock;
 }
 
-fn in_place_read(guard: ReadGuard<'_, Barging>) -> RwLockReadGuard<'_> {
+fn read_guard(guard: ReadGuard<'_, Barging>) -> RwLockReadGuard<'_> {
     RwLockReadGuard(Reading::Default(guard))
 }
 
-fn in_place_write(guard: WriteGuard<'_, Barging>) -> RwLockWriteGuard<'_> {
+fn write_guard(guard: WriteGuard<'_, Barging>) -> RwLockWriteGuard<'_> {
     RwLockWriteGuard(Writing::Default(guard))
 }
 
-fn perhaps_in_place_read(guard: Option<ReadGuard<'_, Barging>>) -> Option<RwLockReadGuard<'_>> {
-    guard.map(in_place_read)
+fn maybe_read_guard(guard: Option<ReadGuard<'_, Barging>>) -> Option<RwLockReadGuard<'_>> {
+    guard.map(read_guard)
 }
 
-fn perhaps_in_place_write(guard: Option<WriteGuard<'_, Barging>>) -> Option<RwLockWriteGuard<'_>> {
-    guard.map(in_place_write)
+fn maybe_write_guard(guard: Option<WriteGuard<'_, Barging>>) -> Option<RwLockWriteGuard<'_>> {
+    guard.map(write_guard)
 }
 
 /// The outcome of a first poll: the result, or the boxed rest.
@@ -203,7 +203,7 @@ macro_rules! fast_path {
             type Stage = Boxed<'a, $out>;
 
             #[inline(always)]
-            fn now(self, $cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+            fn fast(self, $cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
                 let $path = self;
                 $tried
             }
@@ -217,8 +217,8 @@ fn nothing<T>(_: T) {}
 /// Matches a result and rebuilds it, so that a guard that is available immediately stays in
 /// registers.
 macro_rules! rebuilt {
-    ($went:expr, $wrap:expr, $rest:expr) => {
-        match $went {
+    ($fast_result:expr, $wrap:expr, $rest:expr) => {
+        match $fast_result {
             Ok(Ok(out)) => Ok(Ok($wrap(out))),
             Ok(Err(error)) => Ok(Err(error)),
             Err(call) => Err(boxed(wrapped($rest(call), $wrap))),
@@ -229,7 +229,7 @@ macro_rules! rebuilt {
 fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Read::<_, ReadGuard<'a, Barging>>::new(lock, path.1);
-        rebuilt!(first.now(cx), in_place_read, |call| read_rest(lock, call))
+        rebuilt!(first.fast(cx), read_guard, |call| read_rest(lock, call))
     }
     _ => path.0.poll_read(path.1, cx),
 });
@@ -237,7 +237,7 @@ fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx|
 fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Write::<_, WriteGuard<'a, Barging>>::new(lock, path.1);
-        rebuilt!(first.now(cx), in_place_write, |call| write_rest(lock, call))
+        rebuilt!(first.fast(cx), write_guard, |call| write_rest(lock, call))
     }
     _ => path.0.poll_write(path.1, cx),
 });
@@ -245,7 +245,7 @@ fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, c
 fast_path!(TryReadPath(&'a RwLock) -> Result<Option<RwLockReadGuard<'a>>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Read::<_, Option<ReadGuard<'a, Barging>>>::new(lock, Time::MAX);
-        rebuilt!(first.now(cx), perhaps_in_place_read, |call| read_rest(lock, call))
+        rebuilt!(first.fast(cx), maybe_read_guard, |call| read_rest(lock, call))
     }
     _ => path.0.poll_try_read(cx),
 });
@@ -253,17 +253,17 @@ fast_path!(TryReadPath(&'a RwLock) -> Result<Option<RwLockReadGuard<'a>>>, |path
 fast_path!(TryWritePath(&'a RwLock) -> Result<Option<RwLockWriteGuard<'a>>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Write::<_, Option<WriteGuard<'a, Barging>>>::new(lock, Time::MAX);
-        rebuilt!(first.now(cx), perhaps_in_place_write, |call| write_rest(lock, call))
+        rebuilt!(first.fast(cx), maybe_write_guard, |call| write_rest(lock, call))
     }
     _ => path.0.poll_try_write(cx),
 });
 
 fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
-    Reading::Default(guard) => rebuilt!(Leave(guard).now(cx), nothing, |call| call),
+    Reading::Default(guard) => rebuilt!(Leave(guard).fast(cx), nothing, |call| call),
     Reading::Other(guard) => guard.poll_release(cx),
 });
 
 fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
-    Writing::Default(guard) => rebuilt!(Leave(guard).now(cx), nothing, |call| call),
+    Writing::Default(guard) => rebuilt!(Leave(guard).fast(cx), nothing, |call| call),
     Writing::Other(guard) => guard.poll_release(cx),
 });

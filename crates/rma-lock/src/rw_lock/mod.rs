@@ -7,7 +7,7 @@ pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
 
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    in_place::in_place,
+    fast_path::fast_path,
     lock::{guard_by_itself, lock_by_itself},
     locks::RecoverableLock,
 };
@@ -69,7 +69,7 @@ impl RwLockReadGuard<'_> {
     /// released; or the failure of the release itself.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(ReadReleasePath(self.0), |rest| rest)
+        fast_path(ReadReleasePath(self.0), |rest| rest)
     }
 }
 
@@ -81,7 +81,7 @@ impl RwLockWriteGuard<'_> {
     /// As [`RwLockReadGuard::release`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        in_place(WriteReleasePath(self.0), |rest| rest)
+        fast_path(WriteReleasePath(self.0), |rest| rest)
     }
 }
 
@@ -129,7 +129,7 @@ impl RwLock {
     /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
-        in_place(ReadPath(self, deadline), |rest| rest)
+        fast_path(ReadPath(self, deadline), |rest| rest)
     }
 
     /// Takes the lock exclusively, or gives up at `deadline`. The puts of earlier holders are
@@ -139,7 +139,7 @@ impl RwLock {
     /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
     #[inline]
     pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
-        in_place(WritePath(self, deadline), |rest| rest)
+        fast_path(WritePath(self, deadline), |rest| rest)
     }
 
     /// Takes the lock exclusively. The puts of earlier holders are visible to gets posted
@@ -159,7 +159,7 @@ impl RwLock {
     /// As [`RwLock::read`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
-        in_place(TryReadPath(self), |rest| rest)
+        fast_path(TryReadPath(self), |rest| rest)
     }
 
     /// Takes the lock exclusively if that does not require waiting. Dropping the future undoes its
@@ -169,7 +169,7 @@ impl RwLock {
     /// As [`RwLock::write`].
     #[inline]
     pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
-        in_place(TryWritePath(self), |rest| rest)
+        fast_path(TryWritePath(self), |rest| rest)
     }
 
     /// Returns the kind of this lock, and the reason for the choice.

@@ -75,7 +75,7 @@ impl Core {
     }
 
     /// Drives unfinished operations in the background.
-    pub(super) fn finish_later(self: &Arc<Self>) {
+    pub(super) fn finish_slow(self: &Arc<Self>) {
         if !self.in_flight.is_idle() {
             let owner = self.clone();
             self.fabric.detach(async move { drop(owner.in_flight.quiesce(&owner.fabric, None).await) });

@@ -85,7 +85,7 @@ impl<T: Pod> FenceEpoch<'_, T> {
 
 impl<T: Pod> Drop for FenceEpoch<'_, T> {
     fn drop(&mut self) {
-        self.core.finish_later();
+        self.core.finish_slow();
     }
 }
 

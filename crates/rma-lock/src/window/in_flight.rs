@@ -14,7 +14,7 @@ use super::{
     locked,
     update::{Look, Progress, Update},
 };
-use crate::boxed::Soon;
+use crate::boxed::MaybeReady;
 use core::{
     future::poll_fn,
     task::{Poll, Waker},
@@ -46,7 +46,7 @@ struct InFlightOp {
 enum State {
     Get(Box<dyn Get>),
     Update(Box<Update>),
-    Over(Result<Vec<u64>>),
+    Complete(Result<Vec<u64>>),
 }
 
 /// A get into registered memory, of elements of any type.
@@ -62,8 +62,8 @@ impl<T: Pod> Get for Handle<LocalSpan<T>> {
 }
 
 impl State {
-    fn is_over(&self) -> bool {
-        matches!(self, State::Over(_))
+    fn is_complete(&self) -> bool {
+        matches!(self, State::Complete(_))
     }
 }
 
@@ -77,7 +77,7 @@ impl Table {
             let (earlier, rest) = self.ops.split_at_mut(position);
             let state = &mut rest[0].state;
             let over = match state {
-                State::Over(_) => None,
+                State::Complete(_) => None,
                 State::Get(get) => get.look(&mut look).map(|result| result.map(|()| Vec::new())),
                 State::Update(update) => {
                     let before = |op: &InFlightOp| matches!(&op.state, State::Update(other) if other.overlaps(update));
@@ -85,8 +85,9 @@ impl Table {
                         continue;
                     }
                     match update.advance(fabric, &mut look) {
-                        Progress::Over => {
-                            let State::Update(update) = core::mem::replace(state, State::Over(Ok(Vec::new()))) else {
+                        Progress::Complete => {
+                            let State::Update(update) = core::mem::replace(state, State::Complete(Ok(Vec::new())))
+                            else {
                                 unreachable!("it was matched")
                             };
                             Some(update.outcome())
@@ -100,7 +101,7 @@ impl Table {
                 }
             };
             if let Some(outcome) = over {
-                *state = State::Over(outcome);
+                *state = State::Complete(outcome);
                 finished = true;
             }
         }
@@ -119,8 +120,8 @@ impl Table {
                 return true;
             }
             match &mut op.state {
-                State::Over(Ok(_)) => false,
-                State::Over(Err(error)) => {
+                State::Complete(Ok(_)) => false,
+                State::Complete(Err(error)) => {
                     failed.push((op.rank, error.clone()));
                     false
                 }
@@ -142,7 +143,7 @@ impl Table {
     }
 
     fn unfinished(&self, rank: Option<Rank>) -> usize {
-        self.ops.iter().filter(|op| !op.state.is_over() && rank.is_none_or(|rank| rank == op.rank)).count()
+        self.ops.iter().filter(|op| !op.state.is_complete() && rank.is_none_or(|rank| rank == op.rank)).count()
     }
 }
 
@@ -209,20 +210,20 @@ impl InFlightTable {
     }
 
     /// Waits for the result of a claimed accumulate: the previous bits of each element.
-    pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> Soon<'a, Result<Vec<u64>>> {
+    pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> MaybeReady<'a, Result<Vec<u64>>> {
         let over = move |table: &mut Table| {
             let at = table.position(number)?;
-            if !table.ops[at].state.is_over() {
+            if !table.ops[at].state.is_complete() {
                 return None;
             }
             match table.ops.remove(at).state {
-                State::Over(outcome) => Some(outcome),
+                State::Complete(outcome) => Some(outcome),
                 _ => unreachable!("it is over"),
             }
         };
         match over(&mut locked(&self.0)) {
-            Some(outcome) => Soon::now(outcome),
-            None => Soon::later(async move { self.drive(fabric, over).await? }),
+            Some(outcome) => MaybeReady::ready(outcome),
+            None => MaybeReady::boxed(async move { self.drive(fabric, over).await? }),
         }
     }
 
@@ -230,7 +231,7 @@ impl InFlightTable {
     pub(super) fn test(&self, fabric: &Fabric, number: u64) -> bool {
         let mut table = locked(&self.0);
         table.advance(fabric, Look::Test);
-        table.position(number).is_none_or(|at| table.ops[at].state.is_over())
+        table.position(number).is_none_or(|at| table.ops[at].state.is_complete())
     }
 
     /// Abandons the claim to an accumulate, which continues.
@@ -243,11 +244,11 @@ impl InFlightTable {
     }
 
     /// Waits until fewer than `limit` operations are unfinished.
-    pub(super) fn fewer_than<'a>(&'a self, fabric: &'a Fabric, limit: usize) -> Soon<'a, Result<()>> {
+    pub(super) fn fewer_than<'a>(&'a self, fabric: &'a Fabric, limit: usize) -> MaybeReady<'a, Result<()>> {
         let few = move |table: &mut Table| (table.unfinished(None) < limit).then_some(());
         match few(&mut locked(&self.0)) {
-            Some(()) => Soon::now(Ok(())),
-            None => Soon::later(self.drive(fabric, few)),
+            Some(()) => MaybeReady::ready(Ok(())),
+            None => MaybeReady::boxed(self.drive(fabric, few)),
         }
     }
 
@@ -255,11 +256,11 @@ impl InFlightTable {
     ///
     /// # Errors
     /// The first error of an unclaimed operation.
-    pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> Soon<'a, Result<()>> {
+    pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> MaybeReady<'a, Result<()>> {
         let over = move |table: &mut Table| (table.unfinished(rank) == 0).then(|| table.take_failure(rank));
         match over(&mut locked(&self.0)) {
-            Some(outcome) => Soon::now(outcome),
-            None => Soon::later(async move { self.drive(fabric, over).await? }),
+            Some(outcome) => MaybeReady::ready(outcome),
+            None => MaybeReady::boxed(async move { self.drive(fabric, over).await? }),
         }
     }
 

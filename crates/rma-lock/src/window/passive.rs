@@ -223,12 +223,12 @@ async fn leave(core: &Core, rank: Option<Rank>, guard: Option<impl Guard>) -> Wi
 
 impl<T: Pod, L: AccessLock> Drop for LockEpoch<'_, T, L> {
     fn drop(&mut self) {
-        self.target.core.finish_later();
+        self.target.core.finish_slow();
     }
 }
 
 impl<T: Pod, L: AccessLock> Drop for AllEpoch<'_, T, L> {
     fn drop(&mut self) {
-        self.core.finish_later();
+        self.core.finish_slow();
     }
 }

@@ -300,12 +300,12 @@ fn exchange(
             group.number(home)?;
         }
         // Whether the memory could be registered, its key, and its number of elements.
-        let card = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
-        let cards = group.allgather(card).await?;
-        if let Some(number) = cards.iter().position(|[registered, ..]| *registered == 0) {
+        let entry = part.map_or([0; 3], |part| [1, part.key.to_bits(), part.elements]);
+        let entries = group.allgather(entry).await?;
+        if let Some(number) = entries.iter().position(|[registered, ..]| *registered == 0) {
             return Err(WindowError::NotAttached { rank: group.rank(number)? });
         }
         let part = |[_, key, elements]: &[u64; 3]| MemberPart { key: RegionKey::from_bits(*key), elements: *elements };
-        Ok(cards.iter().map(part).collect())
+        Ok(entries.iter().map(part).collect())
     })
 }

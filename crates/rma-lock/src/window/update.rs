@@ -44,7 +44,7 @@ pub(super) enum Progress {
     Waiting,
     /// No operation is in flight, and there was no room to post one.
     NoRoom,
-    Over,
+    Complete,
 }
 
 /// An accumulate in flight.
@@ -107,7 +107,7 @@ impl Update {
                 return Progress::NoRoom;
             }
             if self.in_flight.is_empty() && (self.error.is_some() || self.begun()) {
-                return Progress::Over;
+                return Progress::Complete;
             }
             // An operation just posted may already be complete; if not, its handle must have a
             // waker.

@@ -5,7 +5,7 @@
 //! next step at any time. Memory is sequentially consistent. Small cases are explored exhaustively,
 //! larger ones at random.
 //!
-//! This file contains the smallest cases. Programs, cases and mutations are those of
+//! This file contains the smallest cases. Programs, cases and mutants are those of
 //! [`checks::lock`]; `cargo xtask explore` runs all of them.
 
 use checks::{
@@ -55,10 +55,10 @@ parts! {
     accesses: "accesses",
     holder_limit: "holder limit",
     locked: "locked memory",
-    ends: "lifetime",
-    mortal: "deaths",
+    lifetime: "lifetime",
+    crashes: "deaths",
     recovery: "recovery",
-    recovery_mistakes: "recovery's mistakes",
+    recovery_mutants: "recovery's mutants",
     windows: "windows",
     own_by_cpu: "own atomics by the CPU",
 }

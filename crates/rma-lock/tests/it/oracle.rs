@@ -4,7 +4,7 @@
 //! Then the holds and waits of all ranks must match the table. The lock's preference is part of the
 //! table.
 
-use checks::lock::{mutation::assert_idle, program::in_time};
+use checks::lock::{mutants::assert_idle, program::in_time};
 use explore::{Event, LiveJob};
 use proptest::prelude::*;
 use rdma_fabric::{Caps, Fabric, ProgramResult, Rank};

@@ -5,7 +5,7 @@
 
 use checks::jobs::virtual_time;
 use checks::lock::NotFlushed;
-use explore::{Explorer, Sample, mutant::mutant};
+use explore::{Explorer, Sample, mutant::mutated};
 use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use rma_lock::{Lock, LockError, RwLock, locks::LockKind};
 use std::{
@@ -112,7 +112,7 @@ fn in_virtual_time() {
 fn data_that_is_not_flushed_is_found() {
     let seed = first_seed();
     for (lock, ranks) in LockKind::ALL.into_iter().flat_map(|lock| [4, 16].map(|ranks| (lock, ranks))) {
-        let program = move |fabric| pairs(mutant(fabric, NotFlushed), lock);
+        let program = move |fabric| pairs(mutated(fabric, NotFlushed), lock);
         let sample = sample(ranks, seed, 400, program);
         let found = sample.failure.unwrap_or_else(|| panic!("{lock}, {ranks} ranks: nothing in {}", sample.runs));
         println!("{lock}, {ranks} ranks: after {} runs {}", found.seed.wrapping_sub(seed), found.what);

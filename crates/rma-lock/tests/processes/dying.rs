@@ -3,7 +3,7 @@
 use checks::killed::{die, die_after};
 use rdma_fabric::{
     Amo, Fabric, Result, forward,
-    provider::{Ended, Goal, Place, Posted, Provider, Sink, Slot, Source},
+    provider::{Ended, Place, Posted, Provider, Sink, Source, WaitFor, WaitState},
 };
 use std::{
     sync::{
@@ -77,7 +77,7 @@ impl Points {
 
 /// Returns this rank's fabric, wrapped so that it passes [`Points`].
 pub(crate) fn dying(fabric: &Fabric, points: Arc<Points>) -> Fabric {
-    fabric.under(Mortal { below: fabric.clone(), points, wait: AtomicU8::new(NONE) })
+    fabric.layered(Mortal { below: fabric.clone(), points, wait: AtomicU8::new(NONE) })
 }
 
 /// The wrapper that passes these points.
@@ -120,7 +120,7 @@ impl Mortal {
 }
 
 impl Provider for Mortal {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, wake, nop, poll, test, forget, try_notice);
     forward!(copy, now, detach, optional);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -149,25 +149,25 @@ impl Provider for Mortal {
         self.points.around(name_of(&amo), || self.below.provider().atomic(word, amo))
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let flush = match goal {
-            Goal::Flush(Some(_)) => "flush",
-            Goal::Flush(None) => "flush_all",
-            _ => return self.below.provider().poll_wait(slot, goal, cx),
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let flush = match wait_for {
+            WaitFor::Flush(Some(_)) => "flush",
+            WaitFor::Flush(None) => "flush_all",
+            _ => return self.below.provider().poll_wait(wait_state, wait_for, cx),
         };
-        if slot.is_empty() {
+        if wait_state.is_empty() {
             self.points.pass(&format!("before {flush}"));
         }
-        let flushed = self.below.provider().poll_wait(slot, goal, cx);
+        let flushed = self.below.provider().poll_wait(wait_state, wait_for, cx);
         if flushed.is_ready() {
             self.points.pass(&format!("after {flush}"));
         }
         flushed
     }
 
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, ended: Ended) {
-        self.below.provider().end_wait(slot, goal, ended);
-        if let Goal::Word(..) = goal {
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, ended: Ended) {
+        self.below.provider().end_wait(wait_state, wait_for, ended);
+        if let WaitFor::Word(..) = wait_for {
             let dies = self.wait.swap(NONE, SeqCst) == DIES;
             match ended {
                 Ended::Reached if dies => die(),

@@ -137,8 +137,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Makes the fabric that is passed to programs. In a part of a larger job, references to memory
-    /// without a key are not allowed: its [`Part`](super::part::Part) resolves such memory for
+    /// Makes the fabric that is passed to programs. In a part of a larger job, references to
+    /// protected memory are not allowed: its [`Part`](super::part::Part) resolves such memory for
     /// ranks of other nodes.
     #[allow(unsafe_code)]
     pub(crate) fn fabric(self) -> Fabric {
@@ -148,11 +148,11 @@ impl Endpoint {
         }
         // SAFETY: atomics are the processor's, acquire and release, so they order all accesses;
         // rank and facts are this rank's own.
-        unsafe { Fabric::vouched(me, facts, self) }
+        unsafe { Fabric::trusted(me, facts, self) }
     }
 
     /// Makes another fabric of this handle's rank, with the settings of `like`. References to
-    /// memory without a key are possible only if the provider of `like` also belongs to this rank,
+    /// protected memory are possible only if the provider of `like` also belongs to this rank,
     /// and its facts are those that this rank has provided, because a layer can be created with any
     /// number and facts.
     ///
@@ -165,10 +165,10 @@ impl Endpoint {
         }
         let is_own = Endpoint::of(like).is_some_and(|own| own.is_of(&self)) && Arc::ptr_eq(like.facts(), self.facts());
         if !is_own || self.job().is_part() {
-            return Ok(like.beside(self));
+            return Ok(like.sibling(self));
         }
         // SAFETY: as in `Endpoint::fabric`; rank and facts of `like` are this rank's own.
-        Ok(unsafe { like.beside_vouched(self) })
+        Ok(unsafe { like.trusted_sibling(self) })
     }
 
     /// Returns the job's facts for this rank: the same value for all of its fabrics.
@@ -237,7 +237,7 @@ impl Endpoint {
     pub(crate) fn only_with_keys(&self) -> Result<()> {
         match self.keyring() {
             None => Ok(()),
-            Some(_) => Err(FabricError::Unsupported { feature: &"memory that exists without a key" }),
+            Some(_) => Err(FabricError::Unsupported { feature: &"existing protected memory" }),
         }
     }
 
@@ -287,7 +287,7 @@ impl Endpoint {
     /// # Errors
     /// Those of [`Job::outlook`], and [`FabricError::HelperFailed`].
     pub(crate) fn outlook(&self, deps: &Deps<'_>) -> Result<()> {
-        self.helpers().can_go_on(self.me())?;
+        self.helpers().can_continue(self.me())?;
         self.job().outlook(self.me(), deps)
     }
 
@@ -354,9 +354,10 @@ impl Endpoint {
         })
     }
 
-    /// Takes an extent like [`Endpoint::take_extent`], for a region of a pact with these terms.
-    pub(crate) fn take_pact_extent(&self, bytes: usize, terms: [u64; 3]) -> Result<RegisteredExtent> {
-        self.take(|allocator| allocator.alloc_pact(&self.0.segment, self.me(), bytes, terms))
+    /// Takes an extent like [`Endpoint::take_extent`], for a region of an access policy with these
+    /// terms.
+    pub(crate) fn take_policy_extent(&self, bytes: usize, terms: [u64; 3]) -> Result<RegisteredExtent> {
+        self.take(|allocator| allocator.alloc_policy(&self.0.segment, self.me(), bytes, terms))
     }
 
     fn take(&self, alloc: impl Fn(&mut Allocator) -> Result<RegisteredExtent>) -> Result<RegisteredExtent> {

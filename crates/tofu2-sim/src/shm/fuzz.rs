@@ -1,5 +1,5 @@
-//! The entry point for fuzzing the input of a guest: the variable that leads to its job, and the
-//! job's memory file, with words of any value.
+//! The entry point for fuzzing the input of an attached process: the variable that leads to its
+//! job, and the job's memory file, with words of any value.
 
 #![allow(unreachable_pub)]
 
@@ -41,7 +41,7 @@ const MOST: usize = 64;
 /// A variable, or a job's memory file; the first byte selects which.
 ///
 /// For the file, the bytes are two counts, then changes of [`CHANGE`] bytes that are applied before
-/// the guest attaches, and steps: actions of the guest, and further changes.
+/// the attached process attaches, and steps: actions of the attached process, and further changes.
 ///
 /// # Panics
 /// If an invariant does not hold.
@@ -68,14 +68,14 @@ fn memory_file(both: bool, before: usize, steps: &[u8]) {
     let of = |rank| JobVariable { rank, ranks: RANKS, segment_bytes: HEAP, memory: file.as_raw_fd(), job };
     let (changes, steps) = steps.split_at(steps.len().min(before * CHANGE));
     changes.as_chunks::<CHANGE>().0.iter().for_each(|change| apply(&file, &plan, change));
-    let Ok(guest) = attach(&of(0), Holder::Guest).map(Endpoint::fabric) else { return };
+    let Ok(attached) = attach(&of(0), Holder::Attached).map(Endpoint::fabric) else { return };
     let other = both.then(|| attach(&of(1), Holder::Somebody).map(Endpoint::fabric));
-    let mut guest = Guest { fabric: guest, regions: Vec::new(), spans: Vec::new() };
+    let mut attached = Attached { fabric: attached, regions: Vec::new(), spans: Vec::new() };
     let mut rest = steps;
     for _ in 0..MOST {
         match rest {
             [kind @ 0x80..=0xff, with, after @ ..] => {
-                let _ = guest.act(kind & 0x7f, *with);
+                let _ = attached.act(kind & 0x7f, *with);
                 rest = after;
             }
             [_, ..] => {
@@ -86,18 +86,19 @@ fn memory_file(both: bool, before: usize, steps: &[u8]) {
             [] => break,
         }
     }
-    drop(guest);
+    drop(attached);
     drop(other);
 }
 
-/// Writes a word of the control block, a card, a header, a table, the rings behind it, or a heap.
+/// Writes a word of the control block, a control record, a header, a table, the rings behind it, or
+/// a heap.
 fn apply(file: impl AsFd, plan: &Plan, change: &[u8; CHANGE]) {
     let [part, low, high, value @ ..] = *change;
     let (index, rank) = (8 * usize::from(u16::from_le_bytes([low, high])), usize::from(part >> 3 & 1));
     let segment = plan.segment_at(rank);
     let at = match part & 7 {
-        0 => index % layout::CARDS,
-        1 => layout::CARDS + rank * layout::CARD + index % layout::CARD,
+        0 => index % layout::CONTROL_RECORDS,
+        1 => layout::CONTROL_RECORDS + rank * layout::CONTROL_RECORD + index % layout::CONTROL_RECORD,
         2 => segment + index % layout::TABLE,
         // Entries that are in use are the first of each kind.
         3 => segment + layout::TABLE + index % (8 * layout::ENTRY),
@@ -110,13 +111,13 @@ fn apply(file: impl AsFd, plan: &Plan, change: &[u8; CHANGE]) {
 }
 
 /// A rank that uses all facilities and ignores errors.
-struct Guest {
+struct Attached {
     fabric: Fabric,
     regions: Vec<Region>,
     spans: Vec<RemoteSpan<u64>>,
 }
 
-impl Guest {
+impl Attached {
     /// Performs one action that does not wait, or waits only briefly.
     fn act(&mut self, kind: u8, with: u8) -> Result<()> {
         let fabric = self.fabric.clone();
@@ -141,14 +142,14 @@ impl Guest {
             11 => {
                 let mut spec = QueueSpec::new(QueueMode::Session).depth(2 << (with & 3));
                 spec.mrq_depth = 8;
-                let queue = fabric.open_queue(spec)?;
+                let queue = fabric.queues().open(spec)?;
                 if let Some(region) = self.regions.first() {
                     queue.register(region)?;
                 }
                 let _ = (queue.poll_tcq()?, queue.poll_mrq()?);
                 queue.close()?;
             }
-            12 => drop(fabric.alloc_gates(1 + number)?),
+            12 => drop(fabric.gates().alloc(1 + number)?),
             13 => {
                 let Some(region) = self.regions.first() else { return Ok(()) };
                 let word = region.word::<u64>(&fabric, 0)?;
@@ -203,12 +204,12 @@ impl Guest {
         let job = endpoint.job();
         assert_eq!((job.plan.ranks, job.plan.heap_bytes, self.fabric.ranks()), (RANKS, HEAP, RANKS));
         for rank in 0..RANKS {
-            let _ = (job.control.state(rank), job.control.has_ended(rank), job.control.is_guest(rank));
+            let _ = (job.control.state(rank), job.control.has_ended(rank), job.control.is_attached_process(rank));
         }
         assert!(job.control.first_lost().is_none_or(|rank| rank < RANKS));
         let _ = (job.first_of_node(rank), self.fabric.nodes(), self.fabric.rank_on(Node::new(0), rank.index()));
         self.fabric.node(rank)?;
-        job.control.can_go_on()?;
+        job.control.can_continue()?;
         job.outlook(Rank::new(0), &Deps::One(rank))
     }
 }

@@ -1,9 +1,10 @@
 //! Ranks that write garbage into everything they can access, while other ranks work.
 //!
-//! Whatever values headers, region tables, rings, cards and the job's own words hold, an operation
-//! ends with success or an error: no panic, no overflow, no access outside a mapping (Miri runs
-//! this too), no hang beyond a wait's deadline. Each run prints its seed; `ONESIDED_GARBAGE_SEED`
-//! repeats it. (Threads interleave arbitrarily; the steps of one thread repeat exactly.)
+//! Whatever values headers, region tables, rings, control records and the job's own words hold, an
+//! operation ends with success or an error: no panic, no overflow, no access outside a mapping
+//! (Miri runs this too), no hang beyond a wait's deadline. Each run prints its seed;
+//! `ONESIDED_GARBAGE_SEED` repeats it. (Threads interleave arbitrarily; the steps of one thread
+//! repeat exactly.)
 
 use super::{
     endpoint::Endpoint,
@@ -55,28 +56,28 @@ fn vandalise(job: &Job, chance: &mut Chance) {
             let first = chance.one(&[0, layout::SYMMETRIC_SLOTS]);
             write(segment, layout::TABLE + (first + small) * layout::ENTRY + 8 * chance.below(4), chance);
         }
-        9 => segment.bell().bell.store(chance.next() as u32, Relaxed),
+        9 => segment.doorbell().doorbell.store(chance.next() as u32, Relaxed),
         10 => write(segment, layout::WATCH, chance),
         11 => {
             let words =
                 [layout::CHANGES, layout::ARRIVALS, layout::NO_HEAVY_BARRIER, layout::FIRST_LOST, layout::MAGIC];
             garble(job.control.word(chance.one(&words)), chance);
         }
-        12 => garble(job.control.card(rank.index(), layout::CARD_PHASE), chance),
+        12 => garble(job.control.control_record(rank.index(), layout::RECORD_PHASE), chance),
         13 | 14 => {
-            let side = chance.one(&layout::CARD_SIDES);
+            let side = chance.one(&layout::RECORD_SIDES);
             let field = [layout::SIDE_BYTES, layout::SIDE_VERDICT, layout::SIDE_DROPPED, layout::SIDE_DROPPED + 8];
-            garble(job.control.card(rank.index(), side + chance.one(&field)), chance);
+            garble(job.control.control_record(rank.index(), side + chance.one(&field)), chance);
         }
         _ if chance.below(50) == 0 => match chance.below(3) {
             0 => write(segment, layout::LOST, chance),
-            1 => garble(job.control.card(rank.index(), layout::CARD_STATE), chance),
-            _ => garble(job.control.card(rank.index(), layout::CARD_ENDED), chance),
+            1 => garble(job.control.control_record(rank.index(), layout::RECORD_STATE), chance),
+            _ => garble(job.control.control_record(rank.index(), layout::RECORD_ENDED), chance),
         },
         _ => {
             // Anywhere.
             let at = chance.below(layout::HEAP / 8) * 8;
-            if ![layout::BELL, layout::LOST].contains(&at) {
+            if ![layout::DOORBELL, layout::LOST].contains(&at) {
                 write(segment, at, chance);
             }
         }

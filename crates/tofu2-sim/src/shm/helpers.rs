@@ -58,7 +58,7 @@ impl Helpers {
     /// # Errors
     /// [`FabricError::HelperFailed`].
     #[inline]
-    pub(crate) fn can_go_on(&self, me: Rank) -> Result<()> {
+    pub(crate) fn can_continue(&self, me: Rank) -> Result<()> {
         if self.has_failed.load(Relaxed) { Err(FabricError::HelperFailed { rank: me }) } else { Ok(()) }
     }
 
@@ -74,7 +74,7 @@ impl Helpers {
         state.is_run = false;
         self.stop.store(true, SeqCst);
         // A helper that parks after this fence sees the request in its last check (the doorbell's
-        // W3); one that parked earlier is woken by the bell.
+        // W3); one that parked earlier is woken by the doorbell.
         fence(SeqCst);
         let threads = core::mem::take(&mut state.threads);
         drop(state);

@@ -33,13 +33,13 @@
 // `processes` start the ranks, according to `options`, if `admission` finds room for them; `guests`
 // are ranks whose `main` belongs to other code.
 mod admission;
+mod attached;
 mod endpoint;
 #[cfg(all(any(test, fuzzing), not(miri), target_os = "linux"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
 mod garbage;
 mod gates;
-mod guests;
 mod helpers;
 mod job;
 mod memory;
@@ -55,7 +55,7 @@ mod testing;
 mod threads;
 mod waiting;
 
-pub use guests::{SEGMENT_VARIABLE, attach_guest};
+pub use attached::{SEGMENT_VARIABLE, attach_process};
 pub use memory::existing::existing_of_processes;
 pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER, NoSize, SegmentBytes};
 pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};

@@ -18,11 +18,11 @@ use core::{
     task::{Context, Poll, Waker},
 };
 use rdma_fabric::{
-    Amo, Blocks, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Pact, Rank, Region, RegionKey, RemoteAddr,
-    Result, Time, Uses, access,
+    AccessPolicy, Amo, Blocks, Fabric, FabricError, Keyring, Mapped, Notice, OwnedMemory, Rank, Region, RegionKey,
+    RemoteAddr, Result, Time, Uses, access,
     provider::{
-        BarrierUnit, BlockPuts, Boxed, Ended, Goal, HelperTask, Keyless, Leftover, Multicast, Place, Posted, Provider,
-        Queues, SHORT, Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Deferred, Ended, HelperTask, Multicast, Place, Posted, Protected, Provider,
+        Queues, SHORT, Sink, Source, Token, WaitFor, WaitState,
     },
 };
 
@@ -32,7 +32,7 @@ impl Provider for Endpoint {
     fn alloc(&self, bytes: usize) -> Result<Region> {
         let taken = match self.keyring() {
             None => self.take_extent(bytes, RegionKind::Heap, |_, _| ())?,
-            Some(ring) => self.take_pact_extent(bytes, ring.local_terms())?,
+            Some(ring) => self.take_policy_extent(bytes, ring.local_terms())?,
         };
         Ok(Registration::local(self.clone(), bytes, taken))
     }
@@ -51,7 +51,7 @@ impl Provider for Endpoint {
     fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
         Box::pin(async move {
             let allocated = FabricError::Unsupported { feature: &"giving memory back that was allocated" };
-            let Ok(mut kept) = region.into_kept::<Registration>() else { return Err(allocated) };
+            let Ok(mut kept) = region.into_registration::<Registration>() else { return Err(allocated) };
             if !kept.close() {
                 return Err(allocated);
             }
@@ -79,7 +79,7 @@ impl Provider for Endpoint {
         let outside = match regions::resolve(target, addr, len, align, opens)? {
             Resolved::Heap(piece) => {
                 let corrupt = FabricError::Corrupt { rank: addr.rank, what: &"an entry of the region table" };
-                return piece.place(addr, self.job().anchor(addr.rank)?).ok_or(corrupt);
+                return piece.place(addr, self.job().keep_alive(addr.rank)?).ok_or(corrupt);
             }
             Resolved::Staged(piece) => adopted::Outside::Staged(piece),
             Resolved::Adopted { region_len } => adopted::resolve(self.job(), self.me(), addr, len, align, region_len)?,
@@ -98,7 +98,7 @@ impl Provider for Endpoint {
         Ok(())
     }
 
-    fn ring(&self, place: &Place) {
+    fn wake(&self, place: &Place) {
         place::ring(place);
     }
 
@@ -107,7 +107,7 @@ impl Provider for Endpoint {
         if let Some(data) = notice
             && self.notify_fast(to, &from, data)
         {
-            return Posted::Over(0);
+            return Posted::Complete(0);
         }
         self.put_general(to, &from, notice)
     }
@@ -119,7 +119,7 @@ impl Provider for Endpoint {
                 if let Some(Ok(own)) = own.map(|own| self.located(own)) {
                     own.ring();
                 }
-                Posted::Over(0)
+                Posted::Complete(0)
             }
             Err(error) => Posted::failed(error),
         }
@@ -132,18 +132,18 @@ impl Provider for Endpoint {
             to.ring();
             Ok(())
         });
-        copied.map_or_else(Posted::failed, |()| Posted::Over(0))
+        copied.map_or_else(Posted::failed, |()| Posted::Complete(0))
     }
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
         match self.located(word).and_then(|word| transfers::modify(self, &word, amo)) {
-            Ok(old) => Posted::Over(old),
+            Ok(old) => Posted::Complete(old),
             Err(error) => Posted::failed(error),
         }
     }
 
     fn nop(&self) -> Posted {
-        Posted::Over(0)
+        Posted::Complete(0)
     }
 
     fn poll(&self, _: &mut Token, _: Sink<'_>, _: &mut Context<'_>) -> Poll<Result<u64>> {
@@ -171,22 +171,24 @@ impl Provider for Endpoint {
     /// periodically, at most 200 µs apart; if it is full and the target has left, the result is
     /// [`FabricError::PeersLeft`]. A flush is a full barrier, after which all puts of this CPU are
     /// visible. Computing takes real time, so waits for it end immediately.
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match goal {
-            Goal::Word(..) | Goal::Notice(_) if Wait::looks_once_more(slot) => {
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match wait_for {
+            WaitFor::Word(..) | WaitFor::Notice(_) if Wait::polls_once_more(wait_state) => {
                 spin_loop();
                 Poll::Ready(Ok(()))
             }
-            Goal::Word(word, deps) => {
+            WaitFor::Word(word, deps) => {
                 let what = WaitsFor::Word(self.located(word)?.watched_at());
-                Wait::in_slot(self, slot, |wait| wait.until_looked(cx, what, &deps))
+                Wait::resume(self, wait_state, |wait| wait.until_polled(cx, what, &deps))
             }
-            Goal::Notice(deps) => Wait::in_slot(self, slot, |wait| wait.until_looked(cx, WaitsFor::Notice, &deps)),
-            Goal::Room(None) | Goal::Busy(_) | Goal::Charge(..) => Poll::Ready(Ok(())),
-            Goal::Room(Some(rank)) => Wait::in_slot(self, slot, |wait| {
+            WaitFor::Notice(deps) => {
+                Wait::resume(self, wait_state, |wait| wait.until_polled(cx, WaitsFor::Notice, &deps))
+            }
+            WaitFor::Room(None) | WaitFor::Busy(_) | WaitFor::Charge(..) => Poll::Ready(Ok(())),
+            WaitFor::Room(Some(rank)) => Wait::resume(self, wait_state, |wait| {
                 wait.until_ready(cx, WaitsFor::Room(rank), &mut || self.has_room(rank))
             }),
-            Goal::Flush(target) => {
+            WaitFor::Flush(target) => {
                 access::barrier();
                 Poll::Ready(match target.map(|rank| (rank, self.job().segment(rank))) {
                     Some((rank, Ok(_))) if self.job().is_lost(rank) => Err(self.job().loss_of(rank)),
@@ -195,23 +197,23 @@ impl Provider for Endpoint {
                     None => self.job().control.not_aborted(),
                 })
             }
-            Goal::Until(at) => {
+            WaitFor::Until(at) => {
                 let at = self.instant(at);
-                Wait::in_slot(self, slot, |wait| wait.until_time(cx, at))
+                Wait::resume(self, wait_state, |wait| wait.until_time(cx, at))
             }
         }
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Goal<'_>, _: Ended) {
-        Wait::end(self, slot);
+    fn end_wait(&self, wait_state: &mut WaitState, _: WaitFor<'_>, _: Ended) {
+        Wait::end(self, wait_state);
     }
 
     fn now(&self) -> Time {
         Time::ZERO + self.job().start().elapsed()
     }
 
-    fn detach(&self, rest: Leftover<'_>) {
-        finish_leftover(self.me(), rest);
+    fn detach(&self, deferred: Deferred<'_>) {
+        finish_leftover(self.me(), deferred);
     }
 
     fn abort(&self, text: &str, code: i32) -> FabricError {
@@ -234,7 +236,7 @@ impl Provider for Endpoint {
         Some(self)
     }
 
-    fn keyless(&self) -> Option<&dyn Keyless> {
+    fn protected(&self) -> Option<&dyn Protected> {
         Some(self)
     }
 
@@ -261,7 +263,7 @@ impl Endpoint {
         match transfers::put(self, &to, from) {
             Ok(()) => {
                 to.ring();
-                Posted::Over(0)
+                Posted::Complete(0)
             }
             Err(error) => Posted::failed(error),
         }
@@ -276,7 +278,7 @@ impl Multicast for Endpoint {
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
         let mut puts = to.iter().map(|to| self.put_general(to, &from, None));
-        puts.find(|put| !matches!(put, Posted::Over(_))).unwrap_or(Posted::Over(0))
+        puts.find(|put| !matches!(put, Posted::Complete(_))).unwrap_or(Posted::Complete(0))
     }
 }
 
@@ -288,23 +290,23 @@ impl BlockPuts for Endpoint {
             to.ring();
             Ok(())
         });
-        copied.map_or_else(Posted::failed, |()| Posted::Over(0))
+        copied.map_or_else(Posted::failed, |()| Posted::Complete(0))
     }
 }
 
-impl Keyless for Endpoint {
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
-        self.with_keys(Keyring::new(pact)).fabric_like(like)
+impl Protected for Endpoint {
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric> {
+        self.with_keys(Keyring::new(policy)).fabric_like(like)
     }
 
     fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
         let target = self.job().segment(rank)?;
         let terms = self.keyring().map(Keyring::local_terms);
-        terms.map_or(Ok(false), |terms| regions::is_of_pact(target, rank, region, terms))
+        terms.map_or(Ok(false), |terms| regions::is_of_policy(target, rank, region, terms))
     }
 
     fn abandon(&self, region: Region) {
-        if let Ok(kept) = region.into_kept::<Registration>() {
+        if let Ok(kept) = region.into_registration::<Registration>() {
             kept.abandon();
         }
     }
@@ -321,8 +323,8 @@ const _: () = assert!(SHORT == 64, "what short operations are is part of the doc
 
 /// Runs `rest` to completion, which takes one poll.
 #[inline]
-fn finish_leftover(rank: Rank, rest: Leftover<'_>) {
-    if rest.poll_once(&mut Context::from_waker(Waker::noop())).is_pending() {
+fn finish_leftover(rank: Rank, deferred: Deferred<'_>) {
+    if deferred.poll_once(&mut Context::from_waker(Waker::noop())).is_pending() {
         unfinished(rank);
     }
 }
@@ -342,13 +344,13 @@ mod tests {
     fn what_is_detached_is_over_at_once() {
         let over = std::rc::Rc::new(std::cell::Cell::new(false));
         let there = over.clone();
-        finish_leftover(Rank::new(0), Leftover::new(&mut Some(async move { there.set(true) })));
+        finish_leftover(Rank::new(0), Deferred::new(&mut Some(async move { there.set(true) })));
         assert!(over.get());
     }
 
     #[test]
     #[cfg_attr(debug_assertions, should_panic = "waits for others")]
     fn what_waits_is_reported() {
-        finish_leftover(Rank::new(0), Leftover::new(&mut Some(core::future::pending())));
+        finish_leftover(Rank::new(0), Deferred::new(&mut Some(core::future::pending())));
     }
 }

@@ -270,7 +270,7 @@ pub(super) fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>)
     let out = match (out, helper) {
         (Ok(Ok(out)), None) => Ok(out),
         (Ok(Ok(_)), Some(helper)) => Err(helper.of(number)),
-        (Ok(Err(error)), Some(helper)) if helper_failed::is_told_by(&*error) => Err(helper.of(number)),
+        (Ok(Err(error)), Some(helper)) if helper_failed::is_reported_by(&*error) => Err(helper.of(number)),
         (Ok(Err(error)), _) => Err(JobError::RankFailed { rank: number, error }),
         (Err(panic), _) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),
     };

@@ -9,11 +9,11 @@ use super::{
     world::World,
 };
 use rdma_fabric::{
-    Amo, Blocks, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice, OwnedMemory, Pact,
-    PutOrder, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
+    AccessPolicy, Amo, Blocks, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice,
+    OwnedMemory, PutOrder, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, BlockPuts, Boxed, Colours, Ended, Goal, HelperTask, JobFacts, Keyless, Leftover, Multicast, Nodes,
-        OneThread, Place, Posted, Provider, Queues, Sink, Slot, Source, Token,
+        BarrierUnit, BlockPuts, Boxed, Colours, Deferred, Ended, HelperTask, JobFacts, Multicast, Nodes, OneThread,
+        Place, Posted, Protected, Provider, Queues, Sink, Source, Token, WaitFor, WaitState,
     },
 };
 use std::{
@@ -52,7 +52,7 @@ impl Me {
     /// [`FabricError::Unsupported`] for a place of another provider or run.
     #[inline]
     pub(super) fn loc(&self, place: &Place) -> Result<Loc> {
-        if !place.has_anchor(&self.world.anchor) {
+        if !place.has_keep_alive(&self.world.keep_alive) {
             return Err(FabricError::Unsupported { feature: &"a place of another provider" });
         }
         let RemoteAddr { rank, region, offset } = place.addr();
@@ -86,20 +86,20 @@ pub(super) struct VirtRank<K = ()> {
     keys: K,
 }
 
-/// The regions without a key that a handle opens, if it is a keyless handle.
+/// The protected regions that a handle opens, if it is a protected handle.
 pub(super) trait Keys: fmt::Debug + Send + Sync + 'static {
-    fn ring(&self) -> Option<&Keyring>;
+    fn keyring(&self) -> Option<&Keyring>;
 }
 
 impl Keys for () {
     #[inline]
-    fn ring(&self) -> Option<&Keyring> {
+    fn keyring(&self) -> Option<&Keyring> {
         None
     }
 }
 
 impl Keys for Keyring {
-    fn ring(&self) -> Option<&Keyring> {
+    fn keyring(&self) -> Option<&Keyring> {
         Some(self)
     }
 }
@@ -125,20 +125,20 @@ impl<K> fmt::Debug for VirtRank<K> {
 
 impl<K: Keys> Provider for VirtRank<K> {
     fn alloc(&self, bytes: usize) -> Result<Region> {
-        match self.keys.ring() {
+        match self.keys.keyring() {
             None => self.me.alloc(bytes),
-            Some(_) => Err(FabricError::Unsupported { feature: &"local memory without a key" }),
+            Some(_) => Err(FabricError::Unsupported { feature: &"local protected memory" }),
         }
     }
 
     fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
-        Box::pin(async move { self.me.alloc_symmetric(bytes, self.keys.ring()) })
+        Box::pin(async move { self.me.alloc_symmetric(bytes, self.keys.keyring()) })
     }
 
     fn adopt(&self, memory: OwnedMemory, _: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
-        match self.keys.ring() {
+        match self.keys.keyring() {
             None => self.me.adopt(memory),
-            Some(_) => Err((FabricError::Unsupported { feature: &"local memory without a key" }, memory)),
+            Some(_) => Err((FabricError::Unsupported { feature: &"local protected memory" }, memory)),
         }
     }
 
@@ -147,9 +147,9 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _: usize) -> Result<Place> {
-        let opens = |key: RegionKey| self.keys.ring().is_some_and(|ring| ring.opens(key));
+        let opens = |key: RegionKey| self.keys.keyring().is_some_and(|keyring| keyring.opens(key));
         self.me.world.core().locate(addr, len, align, opens)?;
-        Ok(Place::remote(addr, len, self.me.world.anchor.clone()))
+        Ok(Place::remote(addr, len, self.me.world.keep_alive.clone()))
     }
 
     #[inline]
@@ -209,14 +209,14 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 
     #[inline]
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.me.poll_wait(slot, goal, cx)
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.me.poll_wait(wait_state, wait_for, cx)
     }
 
     #[inline]
-    fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>, _: Ended) {
-        if !slot.is_empty() {
-            self.me.end_wait(slot, goal);
+    fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, _: Ended) {
+        if !wait_state.is_empty() {
+            self.me.end_wait(wait_state, wait_for);
         }
     }
 
@@ -226,9 +226,9 @@ impl<K: Keys> Provider for VirtRank<K> {
         Time::from_picos(me.world.core().now_of(lane))
     }
 
-    fn detach(&self, rest: Leftover<'_>) {
+    fn detach(&self, deferred: Deferred<'_>) {
         let me = &*self.me;
-        me.world.detach(me.rank, rest.boxed());
+        me.world.detach(me.rank, deferred.boxed());
     }
 
     fn abort(&self, text: &str, code: i32) -> FabricError {
@@ -259,7 +259,7 @@ impl<K: Keys> Provider for VirtRank<K> {
         there.then_some(self as &dyn Colours)
     }
 
-    fn keyless(&self) -> Option<&dyn Keyless> {
+    fn protected(&self) -> Option<&dyn Protected> {
         Some(self)
     }
 
@@ -287,12 +287,12 @@ impl<K: Keys> BlockPuts for VirtRank<K> {
 }
 
 /// The memory belongs to the simulated network alone: there are no references to it.
-impl<K: Keys> Keyless for VirtRank<K> {
-    fn open(&self, like: &Fabric, pact: Pact) -> Result<Fabric> {
+impl<K: Keys> Protected for VirtRank<K> {
+    fn open(&self, like: &Fabric, policy: AccessPolicy) -> Result<Fabric> {
         if like.rank().number() != self.me.rank {
             return Err(FabricError::Unsupported { feature: &"a handle like that of another rank" });
         }
-        Ok(like.beside(VirtRank { me: OneThread::new(self.me.clone()), keys: Keyring::new(pact) }))
+        Ok(like.sibling(VirtRank { me: OneThread::new(self.me.clone()), keys: Keyring::new(policy) }))
     }
 }
 

@@ -48,8 +48,8 @@ impl fmt::Debug for KeepExisting {
 impl Me {
     /// Returns whether the region is one of this rank's.
     pub(super) fn owns(&self, region: &Region) -> bool {
-        let keep = region.kept::<Keep>().map(|keep| &keep.0);
-        let keep = keep.or_else(|| region.kept::<KeepExisting>().map(|keep| &keep.0));
+        let keep = region.registration::<Keep>().map(|keep| &keep.0);
+        let keep = keep.or_else(|| region.registration::<KeepExisting>().map(|keep| &keep.0));
         keep.is_some_and(|keep| keep.me.rank == self.rank && Rc::ptr_eq(&keep.me.world, &self.world))
     }
 
@@ -115,7 +115,7 @@ impl Me {
     /// deregistered.
     pub(super) fn release(&self, region: Region) -> Result<OwnedMemory> {
         let key = region.key();
-        let Ok(KeepExisting(registration, mut memory)) = region.into_kept::<KeepExisting>() else {
+        let Ok(KeepExisting(registration, mut memory)) = region.into_registration::<KeepExisting>() else {
             return Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" });
         };
         let whole = Loc::new(registration.me.rank, key, 0, memory.len() as u64);
@@ -148,7 +148,7 @@ impl Me {
 }
 
 impl Core {
-    /// Checks an address for a handle that `opens` some regions without a key.
+    /// Checks an address for a handle that `opens` some protected regions.
     pub(super) fn locate(
         &self,
         addr: RemoteAddr,

@@ -52,7 +52,7 @@ impl Counts {
                 _ => counts.atomics += 1,
             }
             counts.off_node += u64::from(off_node && op.opcode != Opcode::Nop);
-            counts.notices += u64::from(op.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some()));
+            counts.notices += u64::from(op.attachment.as_ref().is_some_and(|attachment| attachment.notice.is_some()));
         };
         one(&mut self.all);
         if let Some(by_rank) = &mut self.by_rank {

@@ -49,7 +49,7 @@ pub(super) struct Tasks<Fut, T> {
 enum Task<Fut, T> {
     Running(Fut),
     /// The rank's output, if it has succeeded.
-    Over(Option<T>),
+    Complete(Option<T>),
 }
 
 /// Returns the bytes of the slot of a task that is created by this function.
@@ -74,7 +74,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Tasks<Fut, T> {
         for task in &mut self.slots {
             outs.push(match task {
                 Task::Running(_) => None,
-                Task::Over(out) => out.take(),
+                Task::Complete(out) => out.take(),
             });
         }
         outs
@@ -103,7 +103,7 @@ impl<Fut: Future<Output = ProgramResult<T>>, T> Table for Tasks<Fut, T> {
     }
 
     fn end(&mut self, rank: u32) {
-        self.slots[rank as usize] = Task::Over(self.out.take());
+        self.slots[rank as usize] = Task::Complete(self.out.take());
     }
 
     fn clear(&mut self) {

@@ -1,5 +1,5 @@
-//! Waits. A wait's slot holds its state between two polls. An abandoned wait leaves nothing behind
-//! except, at most, a wake-up of its task that finds nothing to do.
+//! Waits. A wait's state is kept by its caller between two polls. An abandoned wait leaves nothing
+//! behind except, at most, a wake-up of its task that finds nothing to do.
 
 use super::{
     core::Core,
@@ -8,7 +8,7 @@ use super::{
 };
 use rdma_fabric::{
     Deps, FabricError, Rank, Result, Time,
-    provider::{Goal, Slot},
+    provider::{WaitFor, WaitState},
 };
 use std::{
     mem,
@@ -20,35 +20,40 @@ use std::{
 pub(super) const NO_WAIT: u32 = u32::MAX;
 
 impl Me {
-    /// Polls a wait. The meaning of the slot's words depends on the goal.
+    /// Polls a wait. The meaning of the state's words depends on what the wait is for.
     #[inline]
-    pub(super) fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    pub(super) fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        wait_for: WaitFor<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         let lane = self.lane();
         let mut core = self.world.core();
         // A wait that another lane has begun registers this lane's wake-up as well.
-        let Slot([first, second, begun_by, polled_by]) = slot;
+        let WaitState([first, second, begun_by, polled_by]) = wait_state;
         let this = u64::from(lane) + 1;
         let moved = *polled_by != this;
-        let stands = match goal {
-            Goal::Word(word, deps) => match self.loc(word) {
+        let stands = match wait_for {
+            WaitFor::Word(word, deps) => match self.loc(word) {
                 Ok(word) => self.watch(&mut core, lane, first, Watched::Word(word), deps),
                 Err(error) => Poll::Ready(Err(error)),
             },
-            Goal::Notice(deps) => self.watch(&mut core, lane, first, Watched::Notice, deps),
-            Goal::Room(target) => {
+            WaitFor::Notice(deps) => self.watch(&mut core, lane, first, Watched::Notice, deps),
+            WaitFor::Room(target) => {
                 if moved && let Some(before) = begun(&core, *begun_by) {
                     leave_lines(&mut core, before, [mem::take(first), mem::take(second)], target);
                 }
                 *begun_by = 0;
                 room(&mut core, lane, first, second, target)
             }
-            Goal::Flush(target) => {
+            WaitFor::Flush(target) => {
                 let poster = begun(&core, *begun_by).unwrap_or(lane);
                 flush(&mut core, [poster, lane], moved, first, target)
             }
-            Goal::Until(at) => sleep(&mut core, lane, moved, at),
-            Goal::Busy(lasts) => busy(&mut core, lane, moved, first, |_| picos(lasts), cx),
-            Goal::Charge(layer, bytes) => {
+            WaitFor::Until(at) => sleep(&mut core, lane, moved, at),
+            WaitFor::Busy(lasts) => busy(&mut core, lane, moved, first, |_| picos(lasts), cx),
+            WaitFor::Charge(layer, bytes) => {
                 busy(&mut core, lane, moved, first, |core| core.machine.timing.software.cost(layer, bytes as u64), cx)
             }
         };
@@ -63,33 +68,33 @@ impl Me {
         stands
     }
 
-    /// Ends a wait that has state in its slot.
-    pub(super) fn end_wait(&self, slot: &mut Slot, goal: Goal<'_>) {
-        let Slot([first, second, begun_by, _]) = slot;
-        match goal {
-            Goal::Word(..) | Goal::Notice(_) => self.unwatch(&mut self.world.core(), first),
-            Goal::Room(target) => {
+    /// Ends a wait that has state.
+    pub(super) fn end_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>) {
+        let WaitState([first, second, begun_by, _]) = wait_state;
+        match wait_for {
+            WaitFor::Word(..) | WaitFor::Notice(_) => self.unwatch(&mut self.world.core(), first),
+            WaitFor::Room(target) => {
                 let mut core = self.world.core();
                 let lane = begun(&core, *begun_by).unwrap_or_else(|| self.lane());
                 leave_lines(&mut core, lane, [*first, *second], target);
             }
-            Goal::Flush(_) | Goal::Until(_) | Goal::Busy(_) | Goal::Charge(..) => {}
+            WaitFor::Flush(_) | WaitFor::Until(_) | WaitFor::Busy(_) | WaitFor::Charge(..) => {}
         }
-        *slot = Slot::default();
+        *wait_state = WaitState::default();
     }
 
     // ----- waits for other ranks -----------------------------------------------------------------
 
     /// Registers a wait. Returns pending, unless the wait can't continue.
     fn watch(&self, core: &mut Core, lane: u32, wait: &mut u64, what: Watched, deps: Deps<'_>) -> Poll<Result<()>> {
-        match self.go_on(core, lane, wait, what, deps) {
+        match self.advance(core, lane, wait, what, deps) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
     /// Registers a wait, unless it can't continue; `wait` keeps its lane and its number plus 1.
-    pub(super) fn go_on(
+    pub(super) fn advance(
         &self,
         core: &mut Core,
         lane: u32,
@@ -106,7 +111,7 @@ impl Me {
         }
         let id = (*wait as u32).wrapping_sub(1);
         if matches!(what, Watched::Queue(..))
-            && let Some(deadlock) = core.ranks.look_again(lane, id)
+            && let Some(deadlock) = core.ranks.poll_again(lane, id)
         {
             return Err(deadlock);
         }
@@ -129,8 +134,8 @@ impl Me {
     }
 }
 
-/// Returns the lane that has begun a wait; `None` for a slot that does not hold a lane's number
-/// plus 1.
+/// Returns the lane that has begun a wait; `None` for a wait state that does not hold a lane's
+/// number plus 1.
 fn begun(core: &Core, begun_by: u64) -> Option<u32> {
     let lane = u32::try_from(begun_by.checked_sub(1)?).ok()?;
     core.ranks.has_lane(lane).then_some(lane)
@@ -207,7 +212,7 @@ fn flush(
         }
     }
     match core.ranks.flush([poster, lane], target.map(Rank::number), core.clock.now()) {
-        FlushState::Over(result) => return Poll::Ready(result),
+        FlushState::Complete(result) => return Poll::Ready(result),
         FlushState::KnownAt(time) if new || *set != time => {
             *set = time;
             core.clock.wake_at(lane, time);

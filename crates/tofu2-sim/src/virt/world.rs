@@ -2,7 +2,7 @@
 
 use super::{core::Core, helpers::Helpers, ranks::Status};
 use crate::{JobError, shm::blocked_depth};
-use rdma_fabric::{FabricError, Rank, provider::Anchor};
+use rdma_fabric::{FabricError, Rank, provider::KeepAlive};
 use std::{
     cell::{Cell, RefCell, RefMut},
     collections::BTreeMap,
@@ -25,7 +25,7 @@ pub(super) struct World {
     /// The helper that is being polled, if any: its lane and its rank.
     helper: Cell<Option<(u32, u32)>>,
     /// The seal of places that were resolved in this run.
-    pub(super) anchor: Anchor,
+    pub(super) keep_alive: KeepAlive,
     pub(super) detached: Detached,
     pub(super) helpers: Helpers,
     /// The reason why no rank is polled any longer: one has aborted the job.
@@ -62,7 +62,7 @@ impl World {
             waker: Waker::from(Arc::clone(&again)),
             again,
             helper: Cell::new(None),
-            anchor: Anchor::new(()),
+            keep_alive: KeepAlive::new(()),
             detached: Detached::default(),
             helpers: Helpers::default(),
             aborted: RefCell::default(),
@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Returns whether a rank or its helpers have detached futures that have not finished.
-    pub(super) fn owes(&self, rank: u32) -> bool {
+    pub(super) fn has_detached(&self, rank: u32) -> bool {
         let of_helpers = || self.core().ranks.helpers_of(rank).iter().any(|lane| self.detached.has(*lane));
         self.detached.has(rank) || self.detached.any() && of_helpers()
     }

@@ -3,7 +3,7 @@
 
 mod control_queues;
 mod exhaustion;
-mod forged;
+mod forged_pointers;
 mod helpers;
 mod sizes;
 mod stuck;

@@ -19,14 +19,14 @@ use tofu2_sim::{
 /// The longest time that a part without a wait continues.
 const HOURS: Duration = Duration::from_secs(3600);
 
-pub(crate) fn a_guest_that_exits_with_0_has_left() {
+pub(crate) fn a_attached_process_that_exits_with_0_has_left() {
     for part in ["exits", "returns"] {
         let (code, out) = launch("3", &format!(r#"exec "$0" guest {part}"#));
         assert_eq!((code, out.matches("left\n").count(), out.matches("ended").count()), (Some(0), 2, 0), "{out}");
     }
 }
 
-pub(crate) fn a_guest_that_ends_otherwise_is_lost() {
+pub(crate) fn a_attached_process_that_ends_otherwise_is_lost() {
     for (part, code, how) in [
         ("fails", 3, "rank 0: exited with 3"),
         ("killed", 137, "rank 0: killed by signal 9"),
@@ -62,7 +62,7 @@ pub(crate) fn the_exit_code_of_a_script_decides_for_its_guest() {
     }
 }
 
-pub(crate) fn a_guest_that_makes_no_calls_does_not_block_the_others() {
+pub(crate) fn a_attached_process_that_makes_no_calls_does_not_block_the_others() {
     let (code, out) = launch("3", r#"exec "$0" guest computes"#);
     assert_eq!((code, out.matches("gave up\n").count()), (Some(0), 1), "{out}");
 }

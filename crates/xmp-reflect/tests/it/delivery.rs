@@ -1,8 +1,8 @@
 //! Two reflects of one array in progress together, against a network that delivers in any order.
 
-use checks::exchange::{Mistake, Spoiled};
+use checks::exchange::{ExchangeMutant, MutatedExchange};
 use core::{ops::Range, pin::Pin};
-use explore::{Explorer, Probe, mutant::mutant};
+use explore::{Explorer, Probe, mutant::mutated};
 use rdma_fabric::{Caps, Fabric, Group, ProgramResult, PutOrder};
 use std::{cell::Cell, rc::Rc};
 use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Reflect, Shadow, Template, Transport, Widths};
@@ -70,16 +70,18 @@ fn explorer(order: PutOrder, rounds: u64) -> Explorer<'static> {
     explorer.at_end("all rounds have ended", move |view| (0..2).all(|rank| view.fact(ENDED + rank) == rounds))
 }
 
-/// Runs one node; the mutation is applied at node 0.
+/// Runs one node; the mutant is applied at node 0.
 fn job(
     rounds: u64,
     periodic: bool,
-    mistake: Option<Mistake>,
+    mutant: Option<ExchangeMutant>,
 ) -> impl Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> {
     move |fabric| {
         let (probe, memory, begun) = (Probe::of(&fabric), fabric.clone(), Rc::new(Cell::new(false)));
-        let fabric = match mistake {
-            Some(mistake) if fabric.rank().index() == 0 => mutant(fabric, Spoiled { mistake, begun: begun.clone() }),
+        let fabric = match mutant {
+            Some(mutant) if fabric.rank().index() == 0 => {
+                mutated(fabric, MutatedExchange { mutant, begun: begun.clone() })
+            }
             _ => fabric,
         };
         Box::pin(async move { program(fabric, memory, probe, (rounds, periodic), || begun.set(true)).await })
@@ -106,16 +108,16 @@ fn more_rounds_in_random_orders() {
 
 #[test]
 fn a_wrong_step_is_found() {
-    let mistakes = [
-        Mistake::ReadyIgnored,
-        Mistake::ReadyLost,
-        Mistake::DataNotFlushed,
-        Mistake::EndFirst,
-        Mistake::EndRepeated,
-        Mistake::WaitsForTheLast,
+    let mutants = [
+        ExchangeMutant::ReadyIgnored,
+        ExchangeMutant::ReadyLost,
+        ExchangeMutant::DataNotFlushed,
+        ExchangeMutant::EndFirst,
+        ExchangeMutant::EndRepeated,
+        ExchangeMutant::WaitsForTheLast,
     ];
-    for mistake in mistakes {
-        let sample = explorer(PutOrder::None, 3).sample(1, 2000, job(3, true, Some(mistake)));
-        assert!(sample.failure.is_some(), "{mistake:?} is not noticed: {sample}");
+    for mutant in mutants {
+        let sample = explorer(PutOrder::None, 3).sample(1, 2000, job(3, true, Some(mutant)));
+        assert!(sample.failure.is_some(), "{mutant:?} is not noticed: {sample}");
     }
 }

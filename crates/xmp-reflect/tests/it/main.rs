@@ -6,7 +6,7 @@ mod asynchronous;
 mod calls;
 mod delivery;
 mod expected;
-mod mistakes;
+mod mutants;
 mod published;
 mod random;
 mod reduces;

@@ -1,6 +1,6 @@
 //! The jobs that are explored, and the mutants that they detect.
 
-use super::{Case, Job, mistakes::Mistake, slots};
+use super::{Case, Job, mutants::AcpMutant, slots};
 use crate::exploration::{Expected, Exploration, Size};
 
 const CHAIN: Case = Case::new("copy, copy, atomic over three ranks", Job::Chain);
@@ -64,25 +64,25 @@ const CASES: &[(Case, u64, Size)] = &[
 ];
 
 /// The mutants, and the jobs that detect them.
-const MISTAKES: &[(Mistake, Case, &str)] = &[
-    (Mistake::NotFlushed, CHAIN, "deadlock"),
-    (Mistake::NotFlushed, ATOMICS, "deadlock"),
-    (Mistake::CopyNotFlushed, CHAIN, "what the atomic found"),
-    (Mistake::CopyNotFlushed, PAIR, "the first copy"),
-    (Mistake::CopyNotFlushed, ACROSS, "the first copy"),
-    (Mistake::ValueNotFlushed, ATOMICS, "what the"),
-    (Mistake::NotFlushed, QUEUED_CHAIN_ALL, "deadlock"),
-    (Mistake::CopyNotFlushed, QUEUED_CHAIN_ALL, "what the atomic found"),
-    (Mistake::CopyNotFlushed, QUEUED_PAIR, "the first copy"),
-    (Mistake::CopyNotFlushed, BYPASSED_PAIR, "the first copy"),
-    (Mistake::CopyNotFlushed, QUEUED_ACROSS, "the first copy"),
-    (Mistake::ValueNotFlushed, QUEUED_ATOMICS, "what the"),
-    (Mistake::RepliesFirst, QUEUED_CHAIN_ALL, "what the"),
-    (Mistake::RepliesFirst, CHAIN, "what the"),
-    (Mistake::RepliesFirst, DELEGATED, "what came"),
-    (Mistake::RepliesFirst, DELEGATED_PAIR, "the first copy"),
-    (Mistake::OldMapping, REUSE, "the old region"),
-    (Mistake::NotWithdrawn, REUSE, "are outside its 8 bytes"),
+const MUTANTS: &[(AcpMutant, Case, &str)] = &[
+    (AcpMutant::NotFlushed, CHAIN, "deadlock"),
+    (AcpMutant::NotFlushed, ATOMICS, "deadlock"),
+    (AcpMutant::CopyNotFlushed, CHAIN, "what the atomic found"),
+    (AcpMutant::CopyNotFlushed, PAIR, "the first copy"),
+    (AcpMutant::CopyNotFlushed, ACROSS, "the first copy"),
+    (AcpMutant::ValueNotFlushed, ATOMICS, "what the"),
+    (AcpMutant::NotFlushed, QUEUED_CHAIN_ALL, "deadlock"),
+    (AcpMutant::CopyNotFlushed, QUEUED_CHAIN_ALL, "what the atomic found"),
+    (AcpMutant::CopyNotFlushed, QUEUED_PAIR, "the first copy"),
+    (AcpMutant::CopyNotFlushed, BYPASSED_PAIR, "the first copy"),
+    (AcpMutant::CopyNotFlushed, QUEUED_ACROSS, "the first copy"),
+    (AcpMutant::ValueNotFlushed, QUEUED_ATOMICS, "what the"),
+    (AcpMutant::RepliesFirst, QUEUED_CHAIN_ALL, "what the"),
+    (AcpMutant::RepliesFirst, CHAIN, "what the"),
+    (AcpMutant::RepliesFirst, DELEGATED, "what came"),
+    (AcpMutant::RepliesFirst, DELEGATED_PAIR, "the first copy"),
+    (AcpMutant::OldMapping, REUSE, "the old region"),
+    (AcpMutant::NotWithdrawn, REUSE, "are outside its 8 bytes"),
 ];
 
 /// Returns all explorations of global addresses.
@@ -90,8 +90,8 @@ pub fn explorations() -> Vec<Exploration> {
     let cases = CASES.iter().map(|(case, at_least, size)| {
         case.exploration(Expected::Exhausted { at_least: *at_least }, None).of_size(*size)
     });
-    let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
-        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
+    let mutants = MUTANTS.iter().map(|(mutant, case, saying)| {
+        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mutant))
     });
-    cases.chain(mistaken).chain(slots::explorations()).collect()
+    cases.chain(mutants).chain(slots::explorations()).collect()
 }

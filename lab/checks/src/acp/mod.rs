@@ -5,7 +5,7 @@
 //! and takes commands from a queue.
 
 mod cases;
-mod mistakes;
+mod mutants;
 mod reuse;
 mod slots;
 pub mod store_buffering;
@@ -17,8 +17,8 @@ use crate::{
     loss::{mortal, told},
 };
 use ::acp::{Acp, AcpError, Atomics, GlobalAddress, Mode, Options, Order};
-use explore::{Explorer, Probe, mutant::mutant};
-use mistakes::{Mistake, Spoiled};
+use explore::{Explorer, Probe, mutant::mutated};
+use mutants::{AcpMutant, Mutated};
 use rdma_fabric::{Amo, Caps, Deps, Fabric, FabricError, ProgramResult, Rank, Region};
 use std::{cell::Cell, rc::Rc};
 
@@ -65,7 +65,7 @@ struct Case {
 /// One rank in a job.
 struct Member {
     acp: Acp,
-    /// The fabric without a mutation.
+    /// The fabric without a mutant.
     fabric: Fabric,
     probe: Probe,
     /// One word per rank: the number of other ranks that will send it no more requests.
@@ -198,13 +198,13 @@ impl Job {
     }
 }
 
-async fn play(fabric: Fabric, spoiled: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
+async fn play(fabric: Fabric, mutant_fabric: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
     let mode = if case.helped >> me & 1 == 1 { Mode::CommandQueue } else { Mode::Direct };
     let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).depth(4).mode(mode).atomics(atomics);
     let options = options.bypass(case.bypass);
-    let acp = Acp::init_with(&spoiled, options).await?;
+    let acp = Acp::init_with(&mutant_fabric, options).await?;
     let over = fabric.alloc_symmetric(8).await?;
     let member = Member { acp, fabric, probe, over, me };
     member.acp.store(member.at(me, 0)?, content(me)).await?;
@@ -248,19 +248,19 @@ impl Case {
         mortal(explorer, self.mortal)
     }
 
-    fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
-        let name = match mistake {
-            Some(mistake) => format!("acp: {mistake:?} ({})", self.name),
+    fn exploration(self, expected: Expected, mutant: Option<AcpMutant>) -> Exploration {
+        let name = match mutant {
+            Some(mutant) => format!("acp: {mutant:?} ({})", self.name),
             None => format!("acp: {}", self.name),
         };
         let program = move |fabric: Fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
-            let spoiled = match mistake {
-                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, begun.clone(), self.helped & 1 == 1)),
+            let mutant_fabric = match mutant {
+                Some(mutant) => mutated(fabric.clone(), Mutated::new(mutant, begun.clone(), self.helped & 1 == 1)),
                 None => fabric.clone(),
             };
             Box::pin(async move {
-                let ended = play(fabric, spoiled, self, || begun.set(true)).await;
+                let ended = play(fabric, mutant_fabric, self, || begun.set(true)).await;
                 told::<AcpError>(&probe, ended, self.mortal)
             }) as Run
         };

@@ -12,12 +12,12 @@ use crate::loss::{NAMED, mortal};
 use ::acp::{Acp, GlobalAddress, Options, Order};
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, LocalWord, ProgramResult, Rank, Region, RemoteAddr, Result, forward,
     join::{Either, race},
-    provider::{Goal, OneThread, Place, Posted, Provider, Slot},
+    provider::{OneThread, Place, Posted, Provider, WaitFor, WaitState},
 };
 use std::{
     cell::Cell,
@@ -47,7 +47,7 @@ enum When {
 
 /// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mistake {
+enum SlotMutant {
     /// A slot whose owner has died is left to it.
     NotTakenOver,
     /// Such a slot is taken over although its request was sent.
@@ -57,8 +57,8 @@ enum Mistake {
 }
 
 #[derive(Debug)]
-struct Spoiled {
-    mistake: Mistake,
+struct Mutated {
+    mutant: SlotMutant,
     /// The location of the word that marks the slots that hold a request.
     area: Cell<Option<u64>>,
 }
@@ -66,7 +66,7 @@ struct Spoiled {
 /// The offset of the only slot in the area for requests.
 const SLOT: u64 = 64 + 2 * 16 * 16;
 
-impl Mutation for Spoiled {
+impl Mutant for Mutated {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         if matches!(amo, Amo::CompareSwap { expected: 0, .. }) {
             self.area.set(Some(addr.offset - SLOT));
@@ -75,16 +75,16 @@ impl Mutation for Spoiled {
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        match self.mistake {
+        match self.mutant {
             _ if self.area.get() != Some(addr.offset) => bits,
-            Mistake::NotTakenOver => u64::MAX,
-            Mistake::TakenOverArmed => 0,
-            Mistake::FreedFirst => bits,
+            SlotMutant::NotTakenOver => u64::MAX,
+            SlotMutant::TakenOverArmed => 0,
+            SlotMutant::FreedFirst => bits,
         }
     }
 
     fn puts(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, u64)> {
-        let frees = self.mistake == Mistake::FreedFirst && matches!(amo, Amo::And(_));
+        let frees = self.mutant == SlotMutant::FreedFirst && matches!(amo, Amo::And(_));
         frees.then(|| (RemoteAddr { offset: addr.offset + SLOT, ..addr }, 0))
     }
 }
@@ -103,7 +103,7 @@ struct Patient {
 }
 
 impl Provider for Patient {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, copy, nop);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake, put, get, copy, nop);
     forward!(poll, test, forget, try_notice, now, detach, end_wait, optional);
 
     fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
@@ -113,9 +113,9 @@ impl Provider for Patient {
         self.below.provider().atomic(word, amo)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if !matches!(goal, Goal::Until(_)) {
-            return self.below.provider().poll_wait(slot, goal, cx);
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if !matches!(wait_for, WaitFor::Until(_)) {
+            return self.below.provider().poll_wait(wait_state, wait_for, cx);
         }
         if !self.sleeps.load(Relaxed) {
             let left = self.patience.load(Relaxed);
@@ -126,7 +126,7 @@ impl Provider for Patient {
             self.patience.store(left - 1, Relaxed);
             self.sleeps.store(true, Relaxed);
         }
-        let slept = self.below.provider().poll_wait(slot, goal, cx);
+        let slept = self.below.provider().poll_wait(wait_state, wait_for, cx);
         self.sleeps.store(slept.is_pending(), Relaxed);
         slept
     }
@@ -231,16 +231,16 @@ impl Member {
     }
 }
 
-async fn play(fabric: Fabric, when: When, mistake: Option<Mistake>) -> ProgramResult<()> {
+async fn play(fabric: Fabric, when: When, mutant: Option<SlotMutant>) -> ProgramResult<()> {
     let (probe, below) = (
         Probe::of(&fabric),
-        match mistake {
-            Some(mistake) => mutant(fabric.clone(), Spoiled { mistake, area: Cell::new(None) }),
+        match mutant {
+            Some(mutant) => mutated(fabric.clone(), Mutated { mutant, area: Cell::new(None) }),
             None => fabric.clone(),
         },
     );
     let (patience, spent) = Default::default();
-    let patient = below.under(Patient {
+    let patient = below.layered(Patient {
         below: below.clone(),
         probe: OneThread::new(probe.clone()),
         sleeps: AtomicBool::new(false),
@@ -262,9 +262,9 @@ fn explorer() -> Explorer<'static> {
     mortal(Explorer::new(3).leave_together().set_up(SET_UP), Some(DYING.number()))
 }
 
-fn exploration(name: &str, when: When, mistake: Option<Mistake>, expected: Expected) -> Exploration {
+fn exploration(name: &str, when: When, mutant: Option<SlotMutant>, expected: Expected) -> Exploration {
     Exploration::new(format!("acp: {name}"), expected, explorer, move |fabric| {
-        Box::pin(play(fabric, when, mistake)) as Run
+        Box::pin(play(fabric, when, mutant)) as Run
     })
 }
 
@@ -278,14 +278,14 @@ pub(super) fn explorations() -> impl Iterator<Item = Exploration> {
         exploration(name, when, None, Expected::Exhausted { at_least }).of_size(size)
     });
     let wrong = [
-        (Mistake::NotTakenOver, "nobody takes over", Size::Quick),
-        (Mistake::TakenOverArmed, "deadlock", Size::Quick),
-        (Mistake::FreedFirst, "deadlock", Size::Full),
+        (SlotMutant::NotTakenOver, "nobody takes over", Size::Quick),
+        (SlotMutant::TakenOverArmed, "deadlock", Size::Quick),
+        (SlotMutant::FreedFirst, "deadlock", Size::Full),
     ];
-    let wrong = wrong.into_iter().map(|(mistake, saying, size)| {
+    let wrong = wrong.into_iter().map(|(mutant, saying, size)| {
         let expected = Expected::Violated { saying, within: 3_000_000 };
-        let name = format!("{mistake:?} (the owner of a slot may die before another asks)");
-        exploration(&name, When::Afterwards, Some(mistake), expected).of_size(size)
+        let name = format!("{mutant:?} (the owner of a slot may die before another asks)");
+        exploration(&name, When::Afterwards, Some(mutant), expected).of_size(size)
     });
     right.chain(wrong)
 }

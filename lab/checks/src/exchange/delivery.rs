@@ -7,7 +7,7 @@ use super::{Case, Member};
 use crate::exploration::Run;
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use prdma_offload::{Buffer, PrdmaError};
 use rdma_fabric::{Caps, Fabric, FabricError, ProgramResult, Rank};
@@ -44,11 +44,11 @@ pub(super) async fn exchange(
     member.look(case.iterations)
 }
 
-/// The mutation after which operations never complete when they are posted.
+/// The mutant after which operations never complete when they are posted.
 #[derive(Debug)]
 struct Slow;
 
-impl Mutation for Slow {
+impl Mutant for Slow {
     fn nop_at_once(&self) -> bool {
         false
     }
@@ -59,7 +59,7 @@ impl Mutation for Slow {
 pub fn job(case: Case) -> impl Fn(Fabric) -> Run {
     move |fabric| {
         let (me, probe, memory) = (fabric.rank().index(), Probe::of(&fabric), fabric.clone());
-        let fabric = if case.slow { mutant(fabric, Slow) } else { fabric };
+        let fabric = if case.slow { mutated(fabric, Slow) } else { fabric };
         Box::pin(async move {
             match (exchange(fabric, memory, probe.clone(), case, || {}).await, case.mortal) {
                 (Err(error), Some(lost)) if case.are_neighbours(me, lost) && names_the_loss(&*error, lost) => {

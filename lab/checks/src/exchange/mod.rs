@@ -6,11 +6,11 @@
 
 mod cases;
 mod delivery;
-mod mistakes;
+mod mutants;
 
 pub use cases::{CASES, CIRCLE, LOOP, ONE_WAY, PAIR, called, case, slow, small};
 pub use delivery::{explorer, job};
-pub use mistakes::{MISTAKES, Mistake, Mistaken, Spoiled};
+pub use mutants::{ExchangeMutant, MUTANTS, MutantCase, MutatedExchange};
 
 use prdma_offload::{
     Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,

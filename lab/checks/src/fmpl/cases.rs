@@ -1,6 +1,6 @@
 //! The jobs that are explored, and the mutants that they detect.
 
-use super::{Case, Job, mistakes::Mistake};
+use super::{Case, Job, mutants::FmplMutant};
 use crate::exploration::{Expected, Exploration, Size};
 
 const ROW: Case = Case::new("two messages with one index", Job::Row { messages: 2, words: 1 });
@@ -130,29 +130,29 @@ const SAMPLED: &[Case] = &[
 const RUNS: u64 = 10_000;
 
 /// The mutants, and the jobs that detect them.
-const MISTAKES: &[(Mistake, Case, &str)] = &[
-    (Mistake::SenderFlushesNot, ROW, "what came"),
-    (Mistake::SenderFlushesNot, AHEAD, "what came"),
-    (Mistake::SenderFlushesNot, BROADCAST, "what came"),
-    (Mistake::SenderFlushesNot, TWO_PARTS, "what came"),
-    (Mistake::FlushesNot, REDUCE, "what came"),
-    (Mistake::FlushesNot, SOURCE, "deadlock"),
-    (Mistake::ReceiverFlushesNot, SPOOLED_THREE, "deadlock"),
-    (Mistake::ReceiverFlushesNot, ANY_ROW, "deadlock"),
-    (Mistake::OfferedFirst, SPOOLED, "what came"),
-    (Mistake::TakenTwice, ANY_ROW_SPOOLED, "what came"),
-    (Mistake::TakenTwice, SPOOLED, "what came"),
+const MUTANTS: &[(FmplMutant, Case, &str)] = &[
+    (FmplMutant::SenderFlushesNot, ROW, "what came"),
+    (FmplMutant::SenderFlushesNot, AHEAD, "what came"),
+    (FmplMutant::SenderFlushesNot, BROADCAST, "what came"),
+    (FmplMutant::SenderFlushesNot, TWO_PARTS, "what came"),
+    (FmplMutant::FlushesNot, REDUCE, "what came"),
+    (FmplMutant::FlushesNot, SOURCE, "deadlock"),
+    (FmplMutant::ReceiverFlushesNot, SPOOLED_THREE, "deadlock"),
+    (FmplMutant::ReceiverFlushesNot, ANY_ROW, "deadlock"),
+    (FmplMutant::OfferedFirst, SPOOLED, "what came"),
+    (FmplMutant::TakenTwice, ANY_ROW_SPOOLED, "what came"),
+    (FmplMutant::TakenTwice, SPOOLED, "what came"),
 ];
 
 /// The mutants that random orders detect.
-const MISTAKES_AT_RANDOM: &[(Mistake, Case)] = &[
-    (Mistake::SpooledAndPut, SPOOLED),
-    (Mistake::ReceiverFlushesNot, LONGER),
-    (Mistake::OneBuffer, TWO_PARTS),
-    (Mistake::OfferedOver, SPOOLED_THREE),
-    (Mistake::QueuedInSilence, QUEUED_AND_LEFT),
-    (Mistake::QueuedFirst, SPOOLED_THREE),
-    (Mistake::SenderFlushesNot, QUEUED),
+const MUTANTS_AT_RANDOM: &[(FmplMutant, Case)] = &[
+    (FmplMutant::SpooledAndPut, SPOOLED),
+    (FmplMutant::ReceiverFlushesNot, LONGER),
+    (FmplMutant::OneBuffer, TWO_PARTS),
+    (FmplMutant::OfferedOver, SPOOLED_THREE),
+    (FmplMutant::QueuedInSilence, QUEUED_AND_LEFT),
+    (FmplMutant::QueuedFirst, SPOOLED_THREE),
+    (FmplMutant::SenderFlushesNot, QUEUED),
 ];
 
 /// Returns all explorations of messages.
@@ -161,11 +161,11 @@ pub fn explorations() -> Vec<Exploration> {
         case.exploration(Expected::Exhausted { at_least: *at_least }, None).of_size(*size)
     });
     let sampled = SAMPLED.iter().map(|case| case.exploration(Expected::Sampled { runs: RUNS }, None));
-    let mistaken = MISTAKES.iter().map(|(mistake, case, saying)| {
-        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mistake))
+    let mutants = MUTANTS.iter().map(|(mutant, case, saying)| {
+        case.exploration(Expected::Violated { saying, within: 1_000_000 }, Some(*mutant))
     });
-    let at_random = MISTAKES_AT_RANDOM
+    let at_random = MUTANTS_AT_RANDOM
         .iter()
-        .map(|(mistake, case)| case.exploration(Expected::ViolatedAtRandom { runs: 10 * RUNS }, Some(*mistake)));
-    cases.chain(sampled).chain(mistaken).chain(at_random).collect()
+        .map(|(mutant, case)| case.exploration(Expected::ViolatedAtRandom { runs: 10 * RUNS }, Some(*mutant)));
+    cases.chain(sampled).chain(mutants).chain(at_random).collect()
 }

@@ -7,7 +7,7 @@
 
 mod cases;
 mod job;
-mod mistakes;
+mod mutants;
 
 pub use cases::explorations;
 
@@ -16,9 +16,9 @@ use crate::{
     loss::{mortal, told},
 };
 use ::fmpl::{Fmpl, FmplError, Options};
-use explore::{Explorer, Probe, mutant::mutant};
+use explore::{Explorer, Probe, mutant::mutated};
 use job::{Job, Member};
-use mistakes::{Mistake, Spoiled};
+use mutants::{FmplMutant, Mutated};
 use rdma_fabric::{Caps, Fabric, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
@@ -44,14 +44,19 @@ struct Case {
     ends: bool,
 }
 
-async fn play(fabric: Fabric, spoiled: Fabric, case: Case, target: &Cell<Option<RemoteAddr>>) -> ProgramResult<()> {
+async fn play(
+    fabric: Fabric,
+    mutant_fabric: Fabric,
+    case: Case,
+    target: &Cell<Option<RemoteAddr>>,
+) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let options = Options::default().indices(2).any_indices(1).peers(case.ranks).window(8);
     let options = match case.spool {
         Some((bytes, micros)) => options.spool(bytes, Duration::from_micros(micros)),
         None => options,
     };
-    let fmpl = Fmpl::init_with(&spoiled, options).await?;
+    let fmpl = Fmpl::init_with(&mutant_fabric, options).await?;
     let member = Member::new(&fabric, &fmpl, probe.clone()).await?;
     if case.met {
         member.meet().await?;
@@ -106,19 +111,19 @@ impl Case {
         mortal(explorer, self.mortal)
     }
 
-    fn exploration(self, expected: Expected, mistake: Option<Mistake>) -> Exploration {
-        let name = match mistake {
-            Some(mistake) => format!("fmpl: {mistake:?} ({})", self.name),
+    fn exploration(self, expected: Expected, mutant: Option<FmplMutant>) -> Exploration {
+        let name = match mutant {
+            Some(mutant) => format!("fmpl: {mutant:?} ({})", self.name),
             None => format!("fmpl: {}", self.name),
         };
         let program = move |fabric: Fabric| {
             let (probe, target) = (Probe::of(&fabric), Rc::new(Cell::new(None)));
-            let spoiled = match mistake {
-                Some(mistake) => mutant(fabric.clone(), Spoiled::new(mistake, target.clone(), fabric.rank())),
+            let mutant_fabric = match mutant {
+                Some(mutant) => mutated(fabric.clone(), Mutated::new(mutant, target.clone(), fabric.rank())),
                 None => fabric.clone(),
             };
             Box::pin(async move {
-                let ended = play(fabric, spoiled, self, &target).await;
+                let ended = play(fabric, mutant_fabric, self, &target).await;
                 told::<FmplError>(&probe, ended, self.mortal)
             }) as Run
         };

@@ -1,7 +1,7 @@
 //! The locks that back off, with one word and with two levels, correct and mutated.
 
 use super::{
-    mutation::{in_lock, word},
+    mutants::{in_lock, word},
     program::{
         Role::{self, *},
         of_any_lock, part,
@@ -10,7 +10,7 @@ use super::{
 use crate::exploration::{Expected, Exploration};
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::LockKind;
@@ -23,7 +23,7 @@ const ALL: u64 = 64;
 
 /// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BackOffMistake {
+enum BackOffMutant {
     /// A reader that finds a writer stays counted.
     NotUndone,
     /// The release does not flush the data.
@@ -42,50 +42,50 @@ enum BackOffMistake {
     HomeNotUndone,
 }
 
-/// A [`BackOffMistake`] at one rank.
+/// A [`BackOffMutant`] at one rank.
 #[derive(Debug)]
-struct BackOffMutation {
-    mistake: BackOffMistake,
+struct MutatedBackOff {
+    mutant: BackOffMutant,
     /// Whether the next subtraction undoes a refused addition.
     refused: Cell<bool>,
     /// Whether the rank only reads.
     reads: bool,
 }
 
-impl Mutation for BackOffMutation {
+impl Mutant for MutatedBackOff {
     fn flushes(&self, _: Option<Rank>) -> bool {
-        self.mistake != BackOffMistake::NotFlushed
+        self.mutant != BackOffMutant::NotFlushed
     }
 
     fn awaits_flush(&self, _: Option<Rank>) -> bool {
-        self.mistake != BackOffMistake::FlushNotAwaited || !self.reads
+        self.mutant != BackOffMutant::FlushNotAwaited || !self.reads
     }
 
     fn detaches(&self) -> bool {
-        self.mistake != BackOffMistake::Forgotten
+        self.mutant != BackOffMutant::Forgotten
     }
 
     fn tears(&self, addr: RemoteAddr, _: Amo<u64>) -> bool {
-        self.mistake == BackOffMistake::TornComparison && word(addr, 0)
+        self.mutant == BackOffMutant::TornComparison && word(addr, 0)
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         let Amo::Add(less) = amo else { return amo };
         let less = less.wrapping_neg();
-        match self.mistake {
+        match self.mutant {
             // Or(0) reads and leaves the value unchanged.
-            BackOffMistake::NotUndone if word(addr, 0) && less == READER && self.refused.take() => Amo::Or(0),
-            BackOffMistake::HomeNotUndone if word(addr, ALL) && less == 1 && self.refused.take() => Amo::Or(0),
-            BackOffMistake::Stored if word(addr, 0) && less == WRITER => Amo::Swap(0),
+            BackOffMutant::NotUndone if word(addr, 0) && less == READER && self.refused.take() => Amo::Or(0),
+            BackOffMutant::HomeNotUndone if word(addr, ALL) && less == 1 && self.refused.take() => Amo::Or(0),
+            BackOffMutant::Stored if word(addr, 0) && less == WRITER => Amo::Swap(0),
             _ => amo,
         }
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.mistake, amo) {
-            (BackOffMistake::NotUndone, Amo::Add(READER)) if word(addr, 0) => self.refused.set(old & WRITER != 0),
-            (BackOffMistake::HomeNotUndone, Amo::CompareSwap { .. }) if word(addr, 0) => self.refused.set(old != 0),
-            (BackOffMistake::HoldersOfAllIgnored, Amo::Add(1)) if word(addr, ALL) => return old & u64::from(u32::MAX),
+        match (self.mutant, amo) {
+            (BackOffMutant::NotUndone, Amo::Add(READER)) if word(addr, 0) => self.refused.set(old & WRITER != 0),
+            (BackOffMutant::HomeNotUndone, Amo::CompareSwap { .. }) if word(addr, 0) => self.refused.set(old != 0),
+            (BackOffMutant::HoldersOfAllIgnored, Amo::Add(1)) if word(addr, ALL) => return old & u64::from(u32::MAX),
             _ => {}
         }
         old
@@ -129,38 +129,38 @@ const AT_RANDOM: &[(&[Role], usize)] = &[
     (&[Write, Write, Write, Write], 3),
 ];
 
-const ONE_WORD: &[(BackOffMistake, &[Role], usize)] = &[
-    (BackOffMistake::NotUndone, &[Read, Write], 1),
-    (BackOffMistake::NotFlushed, &[Read, Write], 1),
-    (BackOffMistake::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
-    (BackOffMistake::TornComparison, &[Write, Write], 1),
-    (BackOffMistake::TornComparison, &[Read, Write], 1),
-    (BackOffMistake::Stored, &[Read, Write], 1),
-    (BackOffMistake::Forgotten, &[ReadDropped, Write], 1),
-    (BackOffMistake::Forgotten, &[WriteReleaseDropped, Read], 1),
+const ONE_WORD: &[(BackOffMutant, &[Role], usize)] = &[
+    (BackOffMutant::NotUndone, &[Read, Write], 1),
+    (BackOffMutant::NotFlushed, &[Read, Write], 1),
+    (BackOffMutant::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
+    (BackOffMutant::TornComparison, &[Write, Write], 1),
+    (BackOffMutant::TornComparison, &[Read, Write], 1),
+    (BackOffMutant::Stored, &[Read, Write], 1),
+    (BackOffMutant::Forgotten, &[ReadDropped, Write], 1),
+    (BackOffMutant::Forgotten, &[WriteReleaseDropped, Read], 1),
 ];
 
-const TWO_LEVELS: &[(BackOffMistake, &[Role], usize)] = &[
-    (BackOffMistake::HoldersOfAllIgnored, &[Read, Write], 1),
-    (BackOffMistake::HomeNotUndone, &[Write, Write], 1),
-    (BackOffMistake::NotFlushed, &[Read, Write], 1),
-    (BackOffMistake::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
-    (BackOffMistake::Forgotten, &[WriteDropped, Write], 1),
+const TWO_LEVELS: &[(BackOffMutant, &[Role], usize)] = &[
+    (BackOffMutant::HoldersOfAllIgnored, &[Read, Write], 1),
+    (BackOffMutant::HomeNotUndone, &[Write, Write], 1),
+    (BackOffMutant::NotFlushed, &[Read, Write], 1),
+    (BackOffMutant::FlushNotAwaited, &[ReadAndPut, WriteAndLook], 1),
+    (BackOffMutant::Forgotten, &[WriteDropped, Write], 1),
 ];
 
 fn exploration(
     lock: LockKind,
     (roles, rounds): (&'static [Role], usize),
-    mistake: Option<BackOffMistake>,
+    mutant: Option<BackOffMutant>,
     expected: Expected,
 ) -> Exploration {
-    let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
+    let what = mutant.map_or(String::new(), |mutant| format!("{mutant:?}, "));
     let program = move |fabric: Fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
-        let fabric = match mistake {
+        let fabric = match mutant {
             None => fabric,
-            Some(mistake) => {
-                mutant(fabric, BackOffMutation { mistake, refused: Cell::new(false), reads: !role.writes() })
+            Some(mutant) => {
+                mutated(fabric, MutatedBackOff { mutant, refused: Cell::new(false), reads: !role.writes() })
             }
         };
         part(fabric, lock, probe, role, rounds)
@@ -176,13 +176,13 @@ fn exploration(
 /// Returns the explorations of the locks that back off.
 pub(super) fn explorations() -> Vec<Exploration> {
     let mut all = Vec::new();
-    for (lock, mutations) in [(LockKind::BackOff, ONE_WORD), (LockKind::TwoLevels, TWO_LEVELS)] {
+    for (lock, mutants) in [(LockKind::BackOff, ONE_WORD), (LockKind::TwoLevels, TWO_LEVELS)] {
         for &(roles, rounds, at_least) in CASES {
             all.push(exploration(lock, (roles, rounds), None, Expected::Exhausted { at_least }));
         }
-        for &(mistake, roles, rounds) in mutations {
+        for &(mutant, roles, rounds) in mutants {
             let caught = Expected::Violated { saying: "", within: 500_000 };
-            all.push(exploration(lock, (roles, rounds), Some(mistake), caught));
+            all.push(exploration(lock, (roles, rounds), Some(mutant), caught));
         }
         for &job in AT_RANDOM {
             all.push(exploration(lock, job, None, Expected::Sampled { runs: 2_000 }));

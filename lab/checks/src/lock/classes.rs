@@ -2,13 +2,13 @@
 //! the exclusion of the window lock that backs off.
 
 use super::{
-    mutation::{assert_idle, in_lock, lock_words, word},
+    mutants::{assert_idle, in_lock, lock_words, word},
     program::{DEADLINE, HOME, PACE, in_time},
 };
 use crate::exploration::{Expected, Exploration, Run, Size};
 use explore::{
     Explorer, Probe, View,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{
@@ -272,17 +272,17 @@ const AT_RANDOM: &[AccessCase] = &[
     ),
 ];
 const TWO: &[Turn] = &[all(Plain), (Exclusive(A), Plain)];
-const MUTATIONS: &[(ClassesMistake, AccessCase)] = &[
-    (ClassesMistake::OthersIgnored, case(&[0, 1], TWO, 1, false)),
-    (ClassesMistake::BatchNotClosed, case(&[0, 1], TWO, 1, false)),
-    (ClassesMistake::NoSecondLook, case(&[0, 1], TWO, 1, false)),
-    (ClassesMistake::NoSweep, case(&[0, 1], TWO, 1, false)),
-    (ClassesMistake::NotTheLast, case(&[0, 1, 2], &[all(Plain), all(Plain), (Exclusive(B), Plain)], 1, false)),
-    (ClassesMistake::NotFlushed, case(&[0, 1], TWO, 1, false)),
-    (ClassesMistake::FlushNotAwaited, case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false)),
-    (ClassesMistake::FlushNotAwaited, case(&[0, 1], &[(Shared(B), Puts), (Exclusive(B), Puts)], 1, false)),
-    (ClassesMistake::AbandonedTakenForWoken, case(&[0, 1], &[all(Before), (Exclusive(A), Plain)], 1, false)),
-    (ClassesMistake::Forgotten, case(&[0, 1], &[all(Dropped), (Exclusive(A), Plain)], 1, false)),
+const MUTANTS: &[(ClassesMutant, AccessCase)] = &[
+    (ClassesMutant::OthersIgnored, case(&[0, 1], TWO, 1, false)),
+    (ClassesMutant::BatchNotClosed, case(&[0, 1], TWO, 1, false)),
+    (ClassesMutant::NoSecondLook, case(&[0, 1], TWO, 1, false)),
+    (ClassesMutant::NoSweep, case(&[0, 1], TWO, 1, false)),
+    (ClassesMutant::NotTheLast, case(&[0, 1, 2], &[all(Plain), all(Plain), (Exclusive(B), Plain)], 1, false)),
+    (ClassesMutant::NotFlushed, case(&[0, 1], TWO, 1, false)),
+    (ClassesMutant::FlushNotAwaited, case(&[0, 1], &[all(Puts), (Exclusive(A), Puts)], 1, false)),
+    (ClassesMutant::FlushNotAwaited, case(&[0, 1], &[(Shared(B), Puts), (Exclusive(B), Puts)], 1, false)),
+    (ClassesMutant::AbandonedTakenForWoken, case(&[0, 1], &[all(Before), (Exclusive(A), Plain)], 1, false)),
+    (ClassesMutant::Forgotten, case(&[0, 1], &[all(Dropped), (Exclusive(A), Plain)], 1, false)),
 ];
 impl AccessCase {
     fn name(&self, what: &str) -> String {
@@ -290,16 +290,16 @@ impl AccessCase {
     }
 
     /// Returns the job with a [`PerRankLock`], with one mutated step, or none.
-    fn per_rank(&'static self, mistake: Option<ClassesMistake>, expected: Expected) -> Exploration {
-        let what = mistake.map_or("a lock for each rank under two classes".into(), |mistake| format!("{mistake:?}"));
+    fn per_rank(&'static self, mutant: Option<ClassesMutant>, expected: Expected) -> Exploration {
+        let what = mutant.map_or("a lock for each rank under two classes".into(), |mutant| format!("{mutant:?}"));
         let name = self.name(&what);
         let program = move |fabric: Fabric| {
             let (probe, turn) = (Probe::of(&fabric), self.turns[fabric.rank().index()]);
-            let fabric = match mistake {
+            let fabric = match mutant {
                 None => fabric,
-                Some(mistake) => {
+                Some(mutant) => {
                     let shares = !matches!(turn.0, Exclusive(_));
-                    mutant(fabric, ClassesMutation { mistake, shares })
+                    mutated(fabric, MutatedClasses { mutant, shares })
                 }
             };
             Box::pin(rounds::<PerRankLock<RpLock>>(fabric, (), probe, turn, self.rounds)) as Run
@@ -359,14 +359,14 @@ pub(super) fn explorations() -> Vec<Exploration> {
     });
     let random = AT_RANDOM.iter().map(|case| case.per_rank(None, Expected::Sampled { runs: 2_000 }));
     let caught = Expected::Violated { saying: "", within: 1_000_000 };
-    let wrong = MUTATIONS.iter().map(|(mistake, case)| case.per_rank(Some(*mistake), caught));
+    let wrong = MUTANTS.iter().map(|(mutant, case)| case.per_rank(Some(*mutant), caught));
     let windows = WINDOWS.iter().map(|(accesses, together)| window(accesses, *together));
     small.chain(large).chain(each).chain(random).chain(wrong).chain(windows).collect()
 }
 
 /// A mutated step of the two classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClassesMistake {
+enum ClassesMutant {
     /// A rank that arrives sees no rank of the other class, and that it is its own class's turn.
     OthersIgnored,
     /// C3 adds nothing.
@@ -388,8 +388,8 @@ enum ClassesMistake {
 }
 
 #[derive(Debug)]
-struct ClassesMutation {
-    mistake: ClassesMistake,
+struct MutatedClasses {
+    mutant: ClassesMutant,
     /// Whether the rank is a non-exclusive holder.
     shares: bool,
 }
@@ -398,40 +398,40 @@ const EPOCH: u64 = 1 << 60;
 const TURN: u64 = EPOCH;
 const ONE: [u64; 2] = [1, 1 << 30];
 
-impl Mutation for ClassesMutation {
+impl Mutant for MutatedClasses {
     fn flushes(&self, target: Option<Rank>) -> bool {
-        target.is_some() || self.mistake != ClassesMistake::NotFlushed
+        target.is_some() || self.mutant != ClassesMutant::NotFlushed
     }
 
     fn awaits_flush(&self, target: Option<Rank>) -> bool {
-        self.mistake != ClassesMistake::FlushNotAwaited || !self.shares || target.is_some()
+        self.mutant != ClassesMutant::FlushNotAwaited || !self.shares || target.is_some()
     }
 
     fn detaches(&self) -> bool {
-        self.mistake != ClassesMistake::Forgotten
+        self.mutant != ClassesMutant::Forgotten
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        let blind = self.mistake == ClassesMistake::NoSecondLook && word(addr, 0);
+        let blind = self.mutant == ClassesMutant::NoSecondLook && word(addr, 0);
         if blind { bits.wrapping_add(5 * EPOCH) } else { bits }
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        match (self.mistake, amo) {
+        match (self.mutant, amo) {
             // Or(0) reads and leaves the value unchanged.
-            (ClassesMistake::BatchNotClosed, Amo::Add(n)) if word(addr, 8) && n < 1 << 63 => Amo::Or(0),
-            (ClassesMistake::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => Amo::Or(0),
+            (ClassesMutant::BatchNotClosed, Amo::Add(n)) if word(addr, 8) && n < 1 << 63 => Amo::Or(0),
+            (ClassesMutant::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => Amo::Or(0),
             _ => amo,
         }
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.mistake, amo) {
-            (ClassesMistake::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[0] => 0,
-            (ClassesMistake::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[1] => TURN,
-            (ClassesMistake::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => 0,
-            (ClassesMistake::NotTheLast, Amo::Add(less)) if word(addr, 8) && less == u64::MAX => 1,
-            (ClassesMistake::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
+        match (self.mutant, amo) {
+            (ClassesMutant::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[0] => 0,
+            (ClassesMutant::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[1] => TURN,
+            (ClassesMutant::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => 0,
+            (ClassesMutant::NotTheLast, Amo::Add(less)) if word(addr, 8) && less == u64::MAX => 1,
+            (ClassesMutant::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
                 if in_lock(addr) && (80..128).contains(&addr.offset) && new & 0xff == 1 =>
             {
                 expected

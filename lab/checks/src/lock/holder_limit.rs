@@ -5,13 +5,13 @@
 //! that many.
 
 use super::{
-    mutation::word,
+    mutants::word,
     program::{HOME, PACE, READERS, WRITERS, in_time},
 };
 use crate::exploration::{Expected, Exploration, Run, Size};
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, ProgramResult, Region, RegionKey, RemoteAddr, RemoteWord, Result};
 use rma_lock::{
@@ -38,16 +38,16 @@ const QUEUED: Count = Count { offset: 0, one: 4 };
 
 /// A mutated step of a reader that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalMistake {
+pub enum RefusalMutant {
     /// It stays counted.
     NotTakenBack,
     /// It does not see that it was the last reader before a writer.
     NobodyLetIn,
 }
 
-/// Inserts a [`RefusalMistake`] between one rank's fabric and its lock with queues.
-pub fn refusal_mistaken(fabric: Fabric, mistake: RefusalMistake) -> Fabric {
-    mutant(fabric, RefusalMutation { mistake, count: QUEUED, refused: Cell::new(false) })
+/// Inserts a [`RefusalMutant`] between one rank's fabric and its lock with queues.
+pub fn refusal_mutant(fabric: Fabric, mutant: RefusalMutant) -> Fabric {
+    mutated(fabric, MutatedRefusal { mutant, count: QUEUED, refused: Cell::new(false) })
 }
 
 /// Raises the count of a lock with queues from one to its limit for a moment. The lock's region is
@@ -65,26 +65,26 @@ async fn preset_count(fabric: &Fabric, next: &Region, count: Count) -> Result<()
     Ok(())
 }
 
-/// A [`RefusalMistake`] at one rank.
+/// A [`RefusalMutant`] at one rank.
 #[derive(Debug)]
-struct RefusalMutation {
-    mistake: RefusalMistake,
+struct MutatedRefusal {
+    mutant: RefusalMutant,
     count: Count,
     /// Whether the next subtraction undoes a refused addition.
     refused: Cell<bool>,
 }
 
-impl RefusalMutation {
-    fn is(&self, mistake: RefusalMistake, addr: RemoteAddr, amo: Amo<u64>) -> bool {
+impl MutatedRefusal {
+    fn is(&self, mutant: RefusalMutant, addr: RemoteAddr, amo: Amo<u64>) -> bool {
         let uncounts = word(addr, self.count.offset) && amo == Amo::Add(self.count.one.wrapping_neg());
-        self.mistake == mistake && uncounts && self.refused.take()
+        self.mutant == mutant && uncounts && self.refused.take()
     }
 }
 
-impl Mutation for RefusalMutation {
+impl Mutant for MutatedRefusal {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         // Or(0) reads and leaves the value unchanged.
-        if self.is(RefusalMistake::NotTakenBack, addr, amo) { Amo::Or(0) } else { amo }
+        if self.is(RefusalMutant::NotTakenBack, addr, amo) { Amo::Or(0) } else { amo }
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
@@ -93,7 +93,7 @@ impl Mutation for RefusalMutation {
             // This leaves out the flags.
             self.refused.set(old % (4 * MOST * one) >= MOST * one);
         }
-        if self.is(RefusalMistake::NobodyLetIn, addr, amo) { old + one } else { old }
+        if self.is(RefusalMutant::NobodyLetIn, addr, amo) { old + one } else { old }
     }
 }
 
@@ -144,16 +144,16 @@ fn explorer(count: Count) -> Explorer<'static> {
         })
 }
 
-fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<RefusalMistake>) -> Exploration {
-    let (what, expected) = match mistake {
+fn exploration<L: RmaLock>(options: L::Options, count: Count, mutant: Option<RefusalMutant>) -> Exploration {
+    let (what, expected) = match mutant {
         None => ("one reader too many".into(), Expected::Exhausted { at_least: 1 }),
-        Some(mistake) => (format!("{mistake:?}"), Expected::Violated { saying: "", within: 2_000_000 }),
+        Some(mutant) => (format!("{mutant:?}"), Expected::Violated { saying: "", within: 2_000_000 }),
     };
     let program = move |fabric: Fabric| {
         let (probe, options) = (Probe::of(&fabric), options.clone());
-        let fabric = match mistake {
+        let fabric = match mutant {
             None => fabric,
-            Some(mistake) => mutant(fabric, RefusalMutation { mistake, count, refused: Cell::new(false) }),
+            Some(mutant) => mutated(fabric, MutatedRefusal { mutant, count, refused: Cell::new(false) }),
         };
         Box::pin(part::<L>(fabric, options, probe, count)) as Run
     };
@@ -164,16 +164,16 @@ fn exploration<L: RmaLock>(options: L::Options, count: Count, mistake: Option<Re
     Exploration::new(name, expected, move || explorer(count), program).of_size(size)
 }
 
-/// Returns the explorations of a lock without a mutation and with each of `mistakes`.
-fn of_lock<L: RmaLock>(options: L::Options, count: Count, mistakes: &[RefusalMistake]) -> Vec<Exploration> {
-    let mistakes = [None].into_iter().chain(mistakes.iter().copied().map(Some));
-    mistakes.map(|mistake| exploration::<L>(options.clone(), count, mistake)).collect()
+/// Returns the explorations of a lock without a mutant and with each of `mutants`.
+fn of_lock<L: RmaLock>(options: L::Options, count: Count, mutants: &[RefusalMutant]) -> Vec<Exploration> {
+    let mutants = [None].into_iter().chain(mutants.iter().copied().map(Some));
+    mutants.map(|mutant| exploration::<L>(options.clone(), count, mutant)).collect()
 }
 
 /// Returns the explorations of locks at the limit of their holders.
 pub(super) fn explorations() -> Vec<Exploration> {
-    const BOTH: &[RefusalMistake] = &[RefusalMistake::NotTakenBack, RefusalMistake::NobodyLetIn];
-    const TAKEN_BACK: &[RefusalMistake] = &[RefusalMistake::NotTakenBack];
+    const BOTH: &[RefusalMutant] = &[RefusalMutant::NotTakenBack, RefusalMutant::NobodyLetIn];
+    const TAKEN_BACK: &[RefusalMutant] = &[RefusalMutant::NotTakenBack];
     [
         of_lock::<RpLock>((), QUEUED, BOTH),
         of_lock::<PackedLock>((), QUEUED, BOTH),

@@ -1,7 +1,7 @@
 //! The reader indicator, correct and mutated.
 
 use super::{
-    mutation::{assert_idle, in_lock, lock_words, word},
+    mutants::{assert_idle, in_lock, lock_words, word},
     program::{
         Role::{self, *},
         of_any_lock, part,
@@ -10,7 +10,7 @@ use super::{
 use crate::exploration::{Expected, Exploration, Run, Size};
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::LockKind;
@@ -73,16 +73,16 @@ const AT_RANDOM: &[IndicatorCase] = &[
     case(&[0, 0, 1, 1], &[Read, ReadBefore, WriteBefore, TryWrite], 3),
 ];
 
-const MUTATIONS: &[(IndicatorMistake, IndicatorCase)] = &[
-    (IndicatorMistake::GateIgnored, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::DeparturesNotSeen, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::LimitNotSeen, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::WithdrawnAsDeparted, case(&[0, 0, 1], &[Read, TryRead, Write], 1)),
-    (IndicatorMistake::NoSecondLook, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::WakeDropped, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::NotFlushed, case(&[0, 1], &[Read, Write], 1)),
-    (IndicatorMistake::FlushNotAwaited, case(&[0, 0], &[ReadAndPut, WriteAndLook], 1)),
-    (IndicatorMistake::Forgotten, case(&[0, 1], &[ReadDropped, Write], 1)),
+const MUTANTS: &[(IndicatorMutant, IndicatorCase)] = &[
+    (IndicatorMutant::GateIgnored, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::DeparturesNotSeen, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::LimitNotSeen, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::WithdrawnAsDeparted, case(&[0, 0, 1], &[Read, TryRead, Write], 1)),
+    (IndicatorMutant::NoSecondLook, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::WakeDropped, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::NotFlushed, case(&[0, 1], &[Read, Write], 1)),
+    (IndicatorMutant::FlushNotAwaited, case(&[0, 0], &[ReadAndPut, WriteAndLook], 1)),
+    (IndicatorMutant::Forgotten, case(&[0, 1], &[ReadDropped, Write], 1)),
 ];
 
 impl IndicatorCase {
@@ -106,22 +106,22 @@ impl IndicatorCase {
             })
     }
 
-    fn program(self, mistake: Option<IndicatorMistake>) -> impl Fn(Fabric) -> Run {
+    fn program(self, mutant: Option<IndicatorMutant>) -> impl Fn(Fabric) -> Run {
         move |fabric| {
             let (probe, role) = (Probe::of(&fabric), self.roles[fabric.rank().index()]);
-            let fabric = match mistake {
+            let fabric = match mutant {
                 None => fabric,
-                Some(mistake) => mutant(fabric, IndicatorMutation { mistake, reads: !role.writes() }),
+                Some(mutant) => mutated(fabric, MutatedIndicator { mutant, reads: !role.writes() }),
             };
             part(fabric, LockKind::Indicator, probe, role, self.rounds)
         }
     }
 
-    fn exploration(self, mistake: Option<IndicatorMistake>, expected: Expected) -> Exploration {
+    fn exploration(self, mutant: Option<IndicatorMutant>, expected: Expected) -> Exploration {
         let IndicatorCase { nodes, roles, rounds } = self;
-        let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
+        let what = mutant.map_or(String::new(), |mutant| format!("{mutant:?}, "));
         let name = format!("indicator: {what}{roles:?} on {nodes:?} x{rounds}");
-        Exploration::new(name, expected, move || self.explorer(), self.program(mistake))
+        Exploration::new(name, expected, move || self.explorer(), self.program(mutant))
     }
 }
 
@@ -132,13 +132,13 @@ pub(super) fn explorations() -> Vec<Exploration> {
     let large = LARGE.iter().map(|case| case.exploration(None, exhausted).of_size(Size::Full));
     let random = AT_RANDOM.iter().map(|case| case.exploration(None, Expected::Sampled { runs: 2_000 }));
     let caught = Expected::Violated { saying: "", within: 1_000_000 };
-    let wrong = MUTATIONS.iter().map(|(mistake, case)| case.exploration(Some(*mistake), caught));
+    let wrong = MUTANTS.iter().map(|(mutant, case)| case.exploration(Some(*mutant), caught));
     small.chain(large).chain(random).chain(wrong).collect()
 }
 
 /// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IndicatorMistake {
+enum IndicatorMutant {
     /// I1 sees an open gate.
     GateIgnored,
     /// G3 sees no departures.
@@ -160,8 +160,8 @@ enum IndicatorMistake {
 }
 
 #[derive(Debug)]
-struct IndicatorMutation {
-    mistake: IndicatorMistake,
+struct MutatedIndicator {
+    mutant: IndicatorMutant,
     /// Whether the rank only reads.
     reads: bool,
 }
@@ -170,44 +170,44 @@ fn withdraws(addr: RemoteAddr, amo: Amo<u64>) -> bool {
     word(addr, GATE) && matches!(amo, Amo::CompareSwap { .. })
 }
 
-impl Mutation for IndicatorMutation {
+impl Mutant for MutatedIndicator {
     fn flushes(&self, target: Option<Rank>) -> bool {
-        target.is_some() || self.mistake != IndicatorMistake::NotFlushed
+        target.is_some() || self.mutant != IndicatorMutant::NotFlushed
     }
 
     fn awaits_flush(&self, target: Option<Rank>) -> bool {
-        self.mistake != IndicatorMistake::FlushNotAwaited || !self.reads || target.is_some()
+        self.mutant != IndicatorMutant::FlushNotAwaited || !self.reads || target.is_some()
     }
 
     fn detaches(&self) -> bool {
-        self.mistake != IndicatorMistake::Forgotten
+        self.mutant != IndicatorMutant::Forgotten
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        match self.mistake {
-            IndicatorMistake::LimitNotSeen if word(addr, LIMIT) => 0,
-            IndicatorMistake::NoSecondLook if word(addr, GATE) => bits & !EPOCH,
+        match self.mutant {
+            IndicatorMutant::LimitNotSeen if word(addr, LIMIT) => 0,
+            IndicatorMutant::NoSecondLook if word(addr, GATE) => bits & !EPOCH,
             _ => bits,
         }
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        match self.mistake {
-            IndicatorMistake::WithdrawnAsDeparted if withdraws(addr, amo) => Amo::Add(DEPARTED - 1),
+        match self.mutant {
+            IndicatorMutant::WithdrawnAsDeparted if withdraws(addr, amo) => Amo::Add(DEPARTED - 1),
             // Or(0) reads and leaves the value unchanged.
-            IndicatorMistake::WakeDropped if word(addr, WAITING) && amo == Amo::Swap(0) => Amo::Or(0),
+            IndicatorMutant::WakeDropped if word(addr, WAITING) && amo == Amo::Swap(0) => Amo::Or(0),
             _ => amo,
         }
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.mistake, amo) {
-            (IndicatorMistake::GateIgnored, Amo::Add(1)) if word(addr, GATE) => old & !CLOSED,
-            (IndicatorMistake::DeparturesNotSeen, Amo::Or(0)) if word(addr, GATE) => old.wrapping_sub(DEPARTED),
-            (IndicatorMistake::WithdrawnAsDeparted, Amo::CompareSwap { expected, .. }) if withdraws(addr, amo) => {
+        match (self.mutant, amo) {
+            (IndicatorMutant::GateIgnored, Amo::Add(1)) if word(addr, GATE) => old & !CLOSED,
+            (IndicatorMutant::DeparturesNotSeen, Amo::Or(0)) if word(addr, GATE) => old.wrapping_sub(DEPARTED),
+            (IndicatorMutant::WithdrawnAsDeparted, Amo::CompareSwap { expected, .. }) if withdraws(addr, amo) => {
                 expected
             }
-            (IndicatorMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => 0,
+            (IndicatorMutant::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => 0,
             _ => old,
         }
     }

@@ -8,7 +8,7 @@ use super::program::{
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
     Explorer, Probe,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use rma_lock::{
@@ -43,12 +43,12 @@ async fn once<L: Excludes>(fabric: Fabric, options: L::Options, probe: Probe, ro
     Ok(())
 }
 
-/// A mutation that applies to any lock: without flushes, a holder's puts may arrive after the next
+/// A mutant that applies to any lock: without flushes, a holder's puts may arrive after the next
 /// rank has acquired the lock.
 #[derive(Debug)]
 pub struct NotFlushed;
 
-impl Mutation for NotFlushed {
+impl Mutant for NotFlushed {
     fn flushes(&self, _: Option<Rank>) -> bool {
         false
     }
@@ -75,7 +75,7 @@ fn exploration<L: Excludes>(
 ) -> Exploration {
     let program = move |fabric: Fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
-        let fabric = if flushes { fabric } else { mutant(fabric, NotFlushed) };
+        let fabric = if flushes { fabric } else { mutated(fabric, NotFlushed) };
         Box::pin(once::<L>(fabric, options.clone(), probe, role)) as Run
     };
     let name = format!("locked memory, {lock}: {roles:?}{}", if flushes { "" } else { ", not flushed" });

@@ -1,29 +1,29 @@
-//! The locks, the programs of ranks that use them, and mutations of their steps.
+//! The locks, the programs of ranks that use them, and mutants of their steps.
 //!
-//! Each module except [`program`] and [`mutation`] lists [`Exploration`]s of some locks;
+//! Each module except [`program`] and [`mutants`] lists [`Exploration`]s of some locks;
 //! [`explorations`] returns all of them.
 
 mod back_off;
 mod classes;
-mod ends;
+mod crashes;
 mod holder_limit;
 mod indicator;
+mod lifetime;
 mod locked;
-mod mortal;
-pub mod mutation;
+pub mod mutants;
 mod nodes;
 mod own_by_cpu;
 pub mod program;
 mod queued;
 mod record;
 mod recoverable;
-mod recovery_mistakes;
+mod recovery_mutants;
 mod window;
 
-pub use holder_limit::{RefusalMistake, preset, refusal_mistaken};
+pub use holder_limit::{RefusalMutant, preset, refusal_mutant};
 pub use locked::NotFlushed;
 pub use nodes::NodesCase;
-pub use queued::{QueuedMutation, queued_mutations};
+pub use queued::{QueuedMutantCase, queued_mutants};
 pub use record::Record;
 
 use crate::exploration::Exploration;
@@ -38,14 +38,14 @@ pub fn explorations() -> Vec<(&'static str, Vec<Exploration>)> {
         ("accesses", classes::explorations()),
         ("holder limit", holder_limit::explorations()),
         ("locked memory", locked::explorations()),
-        ("lifetime", ends::explorations()),
-        ("deaths", mortal::explorations()),
+        ("lifetime", lifetime::explorations()),
+        ("deaths", crashes::explorations()),
         ("recovery", recoverable::explorations()),
-        ("recovery's mistakes", recovery_mistakes::explorations()),
+        ("recovery's mutants", recovery_mutants::explorations()),
         ("windows", window::explorations()),
     ];
     let mut all: Vec<_> = queued.into_iter().chain(others).collect();
-    let over_a_mistake = own_by_cpu::explorations(&all);
-    all.push(("own atomics by the CPU", over_a_mistake));
+    let over_a_mutant = own_by_cpu::explorations(&all);
+    all.push(("own atomics by the CPU", over_a_mutant));
     all
 }

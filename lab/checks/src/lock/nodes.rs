@@ -1,8 +1,8 @@
 //! Locks that are aware of nodes: correct, mutated, and when ranks die.
 
 use super::{
-    mortal::{names_a_loss, once},
-    mutation::{assert_idle, in_lock, lock_words, wake_word, word},
+    crashes::{names_a_loss, once},
+    mutants::{assert_idle, in_lock, lock_words, wake_word, word},
     program::{
         Role::{self, *},
         of_any_lock, part,
@@ -14,7 +14,7 @@ use crate::exploration::{
 };
 use explore::{
     Explorer, Probe, View,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, Rank, RemoteAddr};
 use rma_lock::locks::{Aggregated, LockKind, RpLock};
@@ -77,21 +77,21 @@ const CASES: &[(NodesCase, u64, Size)] = &[
     (nodes(&[0, 0, 1, 1, 1], &[Read, Read, Read, Write, Write], 1), 1, Full),
 ];
 
-const MUTATIONS: &[(NodesMistake, NodesCase)] = &[
-    (NodesMistake::OthersIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
-    (NodesMistake::ComparisonIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
-    (NodesMistake::DataNotFlushed, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
-    (NodesMistake::FlushNotAwaited, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
-    (NodesMistake::FlushNotAwaited, nodes(&[0, 1], &[ReadAndPut, WriteAndLook], 1)),
-    (NodesMistake::HeldTooEarly, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
-    (NodesMistake::WakeDropped, nodes(&[0, 0], &[Read, Read], 1)),
-    (NodesMistake::NoSecondLook, nodes(&[0, 0], &[Read, Read], 1)),
-    (NodesMistake::GivenUpSilently, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
-    (NodesMistake::OfferTakenForGrant, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
-    (NodesMistake::ClaimedTwice, nodes(&[0, 0, 0, 1], &[ReadBefore, Read, Read, Write], 1)),
-    (NodesMistake::AbandonedTakenForWoken, nodes(&[0, 0], &[ReadBefore, ReadBefore], 1)),
-    (NodesMistake::Forgotten, nodes(&[0, 0, 1], &[ReadDropped, Read, Write], 1)),
-    (NodesMistake::Forgotten, nodes(&[0, 0, 1], &[ReadReleaseDropped, Read, Write], 1)),
+const MUTANTS: &[(NodesMutant, NodesCase)] = &[
+    (NodesMutant::OthersIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMutant::ComparisonIgnored, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMutant::DataNotFlushed, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
+    (NodesMutant::FlushNotAwaited, nodes(&[0, 0, 1], &[ReadAndPut, ReadAndPut, WriteAndLook], 1)),
+    (NodesMutant::FlushNotAwaited, nodes(&[0, 1], &[ReadAndPut, WriteAndLook], 1)),
+    (NodesMutant::HeldTooEarly, nodes(&[0, 0, 1], &[Read, Read, Write], 1)),
+    (NodesMutant::WakeDropped, nodes(&[0, 0], &[Read, Read], 1)),
+    (NodesMutant::NoSecondLook, nodes(&[0, 0], &[Read, Read], 1)),
+    (NodesMutant::GivenUpSilently, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
+    (NodesMutant::OfferTakenForGrant, nodes(&[0, 0, 1], &[ReadBefore, Read, Write], 1)),
+    (NodesMutant::ClaimedTwice, nodes(&[0, 0, 0, 1], &[ReadBefore, Read, Read, Write], 1)),
+    (NodesMutant::AbandonedTakenForWoken, nodes(&[0, 0], &[ReadBefore, ReadBefore], 1)),
+    (NodesMutant::Forgotten, nodes(&[0, 0, 1], &[ReadDropped, Read, Write], 1)),
+    (NodesMutant::Forgotten, nodes(&[0, 0, 1], &[ReadReleaseDropped, Read, Write], 1)),
 ];
 
 /// More ranks and rounds than can be exhausted.
@@ -178,16 +178,16 @@ impl NodesCase {
         self.program_with(None)
     }
 
-    fn program_with(self, mistake: Option<NodesMistake>) -> impl Fn(Fabric) -> Run {
+    fn program_with(self, mutant: Option<NodesMutant>) -> impl Fn(Fabric) -> Run {
         move |fabric| {
             let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
             let role = self.roles[me];
-            let fabric = match mistake {
+            let fabric = match mutant {
                 None => fabric,
-                Some(mistake) => {
+                Some(mutant) => {
                     let first = self.nodes.iter().position(|node| *node == self.nodes[me]).unwrap_or(me);
                     let (first, opened) = (Rank::new(first as u32), Cell::new(false));
-                    mutant(fabric, NodesMutation { mistake, first, opened, reads: !role.writes() })
+                    mutated(fabric, MutatedNodes { mutant, first, opened, reads: !role.writes() })
                 }
             };
             part(fabric, self.lock, probe, role, self.rounds)
@@ -216,17 +216,17 @@ impl NodesCase {
 
 /// Returns the explorations of locks that are aware of nodes.
 pub(super) fn explorations() -> Vec<Exploration> {
-    let exploration = |name: String, case: NodesCase, mistake, expected| {
-        Exploration::new(name, expected, move || case.explorer(), case.program_with(mistake))
+    let exploration = |name: String, case: NodesCase, mutant, expected| {
+        Exploration::new(name, expected, move || case.explorer(), case.program_with(mutant))
     };
     let right = CASES.iter().map(|&(case, at_least, size)| {
         exploration(case.name(), case, None, Expected::Exhausted { at_least }).of_size(size)
     });
-    let wrong = MUTATIONS.iter().map(|&(mistake, case)| {
-        let name = format!("{mistake:?} ({})", case.name());
+    let wrong = MUTANTS.iter().map(|&(mutant, case)| {
+        let name = format!("{mutant:?} ({})", case.name());
         // It is found only after half a million states.
-        let size = if mistake == NodesMistake::ClaimedTwice { Quick } else { Test };
-        exploration(name, case, Some(mistake), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
+        let size = if mutant == NodesMutant::ClaimedTwice { Quick } else { Test };
+        exploration(name, case, Some(mutant), Expected::Violated { saying: "", within: 1_000_000 }).of_size(size)
     });
     let random = AT_RANDOM.iter().map(|&case| exploration(case.name(), case, None, Expected::Sampled { runs: 2_000 }));
     let mortal = MORTAL.iter().map(|&(case, rank, at_least)| case.in_which_dies(rank, at_least));
@@ -235,7 +235,7 @@ pub(super) fn explorations() -> Vec<Exploration> {
 
 /// A mutated step at the level of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodesMistake {
+enum NodesMutant {
     /// A rank that leaves releases the lock above, whether or not others are inside.
     OthersIgnored,
     /// N6 treats its compare-and-swap as successful.
@@ -262,10 +262,10 @@ enum NodesMistake {
     Forgotten,
 }
 
-/// [`NodesMistake`] at one rank of a lock of [`LockKind::ByNode`].
+/// [`NodesMutant`] at one rank of a lock of [`LockKind::ByNode`].
 #[derive(Debug)]
-struct NodesMutation {
-    mistake: NodesMistake,
+struct MutatedNodes {
+    mutant: NodesMutant,
     /// The first rank of this rank's node.
     first: Rank,
     /// Whether N3 was done too early.
@@ -285,25 +285,25 @@ const OFFERED: u64 = 3;
 
 const LET_GO: Amo<u64> = Amo::CompareSwap { expected: HELD, new: 0 };
 
-impl Mutation for NodesMutation {
+impl Mutant for MutatedNodes {
     fn flushes(&self, target: Option<Rank>) -> bool {
-        target.is_some() || self.mistake != NodesMistake::DataNotFlushed
+        target.is_some() || self.mutant != NodesMutant::DataNotFlushed
     }
 
     fn awaits_flush(&self, target: Option<Rank>) -> bool {
-        self.mistake != NodesMistake::FlushNotAwaited || !self.reads || target.is_some()
+        self.mutant != NodesMutant::FlushNotAwaited || !self.reads || target.is_some()
     }
 
     fn detaches(&self) -> bool {
-        self.mistake != NodesMistake::Forgotten
+        self.mutant != NodesMutant::Forgotten
     }
 
     fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        if self.mistake == NodesMistake::NoSecondLook && word(addr, NODE) { bits & !(HELD | ORPHAN) } else { bits }
+        if self.mutant == NodesMutant::NoSecondLook && word(addr, NODE) { bits & !(HELD | ORPHAN) } else { bits }
     }
 
     fn first(&self, addr: RemoteAddr, amo: Amo<u64>) -> Option<(RemoteAddr, Amo<u64>)> {
-        let enters = self.mistake == NodesMistake::HeldTooEarly && word(addr, ABOVE) && amo == Amo::Add(READER);
+        let enters = self.mutant == NodesMutant::HeldTooEarly && word(addr, ABOVE) && amo == Amo::Add(READER);
         enters.then(|| {
             self.opened.set(true);
             (RemoteAddr { rank: self.first, offset: NODE, ..addr }, Amo::Or(HELD))
@@ -311,17 +311,17 @@ impl Mutation for NodesMutation {
     }
 
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        match (self.mistake, amo) {
-            (NodesMistake::OthersIgnored, LET_GO) if word(addr, NODE) => Amo::And(!HELD),
+        match (self.mutant, amo) {
+            (NodesMutant::OthersIgnored, LET_GO) if word(addr, NODE) => Amo::And(!HELD),
             // Or(0) reads and leaves the value unchanged.
-            (NodesMistake::HeldTooEarly, Amo::Add(HELD)) if word(addr, NODE) && self.opened.get() => Amo::Or(0),
-            (NodesMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => Amo::Or(0),
-            (NodesMistake::GivenUpSilently, Amo::Add(less))
+            (NodesMutant::HeldTooEarly, Amo::Add(HELD)) if word(addr, NODE) && self.opened.get() => Amo::Or(0),
+            (NodesMutant::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => Amo::Or(0),
+            (NodesMutant::GivenUpSilently, Amo::Add(less))
                 if word(addr, NODE) && less == ORPHAN.wrapping_sub(READER) =>
             {
                 Amo::Add(READER.wrapping_neg())
             }
-            (NodesMistake::OfferTakenForGrant, Amo::CompareSwap { expected, new })
+            (NodesMutant::OfferTakenForGrant, Amo::CompareSwap { expected, new })
                 if wake_word(addr) && new & 0xff == OFFERED =>
             {
                 Amo::CompareSwap { expected, new: new - OFFERED + GRANTED }
@@ -331,14 +331,14 @@ impl Mutation for NodesMutation {
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.mistake, amo) {
-            (NodesMistake::OthersIgnored, Amo::Add(less)) if word(addr, NODE) && less == READER.wrapping_neg() => {
+        match (self.mutant, amo) {
+            (NodesMutant::OthersIgnored, Amo::Add(less)) if word(addr, NODE) && less == READER.wrapping_neg() => {
                 READER + HELD
             }
-            (NodesMistake::OthersIgnored | NodesMistake::ComparisonIgnored, LET_GO) if word(addr, NODE) => HELD,
-            (NodesMistake::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => 0,
-            (NodesMistake::ClaimedTwice, Amo::And(_)) if word(addr, NODE) => old | ORPHAN,
-            (NodesMistake::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
+            (NodesMutant::OthersIgnored | NodesMutant::ComparisonIgnored, LET_GO) if word(addr, NODE) => HELD,
+            (NodesMutant::WakeDropped, Amo::Swap(0)) if word(addr, WAITING) => 0,
+            (NodesMutant::ClaimedTwice, Amo::And(_)) if word(addr, NODE) => old | ORPHAN,
+            (NodesMutant::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
                 if wake_word(addr) && matches!(new & 0xff, GRANTED | OFFERED) =>
             {
                 expected

@@ -1,6 +1,6 @@
 //! The programs of ranks that use a lock, and their invariants in every delivery order.
 
-use super::mutation::{QueuedMistake, assert_idle, lock_words, mistaken};
+use super::mutants::{QueuedMutant, assert_idle, lock_words, queued_mutant};
 use crate::exploration::Run;
 use explore::{Explorer, Probe};
 use rdma_fabric::{Fabric, ProgramResult, Rank, Time};
@@ -214,13 +214,13 @@ pub(super) fn part(fabric: Fabric, lock: LockKind, probe: Probe, role: Role, n: 
 
 /// Returns the program of a job with a lock with queues, of `n` rounds, with one mutated step of
 /// the lock, or none.
-pub fn job(lock: LockKind, roles: &[Role], n: usize, mistake: Option<QueuedMistake>) -> impl Fn(Fabric) -> Run + use<> {
+pub fn job(lock: LockKind, roles: &[Role], n: usize, mutant: Option<QueuedMutant>) -> impl Fn(Fabric) -> Run + use<> {
     let roles = roles.to_vec();
     move |fabric| {
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
-        let fabric = match mistake {
+        let fabric = match mutant {
             None => fabric,
-            Some(mistake) => mistaken(fabric, lock, mistake),
+            Some(mutant) => queued_mutant(fabric, lock, mutant),
         };
         part(fabric, lock, probe, role, n)
     }

@@ -1,7 +1,7 @@
 //! The locks with queues, correct and mutated.
 
 use super::{
-    mutation::QueuedMistake::{self, *},
+    mutants::QueuedMutant::{self, *},
     program::{
         Role::{self, *},
         explorer, job,
@@ -139,21 +139,21 @@ const SMALL: u64 = 35_000;
 
 /// A mutated step of a lock with queues, and the smallest job known to detect it.
 #[derive(Clone, Copy, Debug)]
-pub struct QueuedMutation {
+pub struct QueuedMutantCase {
     /// The lock.
     pub lock: LockKind,
-    /// The mutation.
-    pub mistake: QueuedMistake,
+    /// The mutant.
+    pub mutant: QueuedMutant,
     /// The role of each rank.
     pub roles: &'static [Role],
     /// The number of rounds.
     pub rounds: usize,
 }
 
-/// A job that detects a mutation of some locks.
-type Shown = (QueuedMistake, &'static [LockKind], &'static [Role], usize);
+/// A job that detects a mutant of some locks.
+type Shown = (QueuedMutant, &'static [LockKind], &'static [Role], usize);
 
-const MUTATIONS: &[Shown] = &[
+const MUTANTS: &[Shown] = &[
     (NoSecondLook, COUNTED, &[Read, Write], 1),
     (LateInitialisation, &QUEUED, &[Write, Write], 2),
     (HeadNotFlushed, FLAT, &[Read, Write], 1),
@@ -213,10 +213,10 @@ const MUTATIONS: &[Shown] = &[
     (DroppedAndForgotten, BARGING, &[WriteDropped, Write], 1),
 ];
 
-/// Returns all mutations of all locks with queues.
-pub fn queued_mutations() -> impl Iterator<Item = QueuedMutation> {
-    MUTATIONS.iter().flat_map(|&(mistake, locks, roles, rounds)| {
-        locks.iter().map(move |&lock| QueuedMutation { lock, mistake, roles, rounds })
+/// Returns all mutants of all locks with queues.
+pub fn queued_mutants() -> impl Iterator<Item = QueuedMutantCase> {
+    MUTANTS.iter().flat_map(|&(mutant, locks, roles, rounds)| {
+        locks.iter().map(move |&lock| QueuedMutantCase { lock, mutant, roles, rounds })
     })
 }
 
@@ -232,8 +232,8 @@ const IN_ORDER: [(&[Role], usize); 7] = [
     (&[Write, Write, Write], 1),
 ];
 
-/// Mutations of steps that contending writers take there.
-const IN_ORDER_MISTAKES: &[Shown] = &[
+/// Mutants of steps that contending writers take there.
+const IN_ORDER_MUTANTS: &[Shown] = &[
     (HandOverIgnored, PACKED, &[Read, Write, Write], 1),
     (TailIgnored, COUNTED, &[Write, Write], 1),
     (MarkIgnored, COUNTED, &[Write, Write], 1),
@@ -258,10 +258,10 @@ fn exploration(
     name: String,
     lock: LockKind,
     (roles, rounds): (&'static [Role], usize),
-    mistake: Option<QueuedMistake>,
+    mutant: Option<QueuedMutant>,
     expected: Expected,
 ) -> Exploration {
-    Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mistake))
+    Exploration::new(name, expected, move || explorer(roles), job(lock, roles, rounds, mutant))
 }
 
 /// Returns the weakest capabilities with puts in this order, if operations complete when they are
@@ -292,34 +292,34 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
             all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, None)).of_size(size));
         }
     }
-    for QueuedMutation { mistake, roles, rounds, .. } in queued_mutations().filter(|mutation| mutation.lock == lock) {
+    for QueuedMutantCase { mutant, roles, rounds, .. } in queued_mutants().filter(|mutant| mutant.lock == lock) {
         let roles_of: Vec<_> = roles.iter().map(|role| format!("{role:?}")).collect();
-        let name = format!("{of}: {mistake:?} ({}, x{rounds})", roles_of.join(" "));
+        let name = format!("{of}: {mutant:?} ({}, x{rounds})", roles_of.join(" "));
         let expected = Expected::Violated { saying: "", within: 500_000 };
         let job = (roles, rounds);
-        if mistake == ToldTooLate {
+        if mutant == ToldTooLate {
             // Exploring all orders takes long.
             let random = Expected::ViolatedAtRandom { runs: 200_000 };
-            all.push(exploration(name.clone(), lock, job, Some(mistake), random));
-            all.push(exploration(name, lock, job, Some(mistake), expected).of_size(Size::Full));
+            all.push(exploration(name.clone(), lock, job, Some(mutant), random));
+            all.push(exploration(name, lock, job, Some(mutant), expected).of_size(Size::Full));
         } else {
-            all.push(exploration(name, lock, job, Some(mistake), expected));
+            all.push(exploration(name, lock, job, Some(mutant), expected));
         }
     }
     let caps = immediate(PutOrder::AllTargets);
-    let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mistake: Option<QueuedMistake>| {
+    let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mutant: Option<QueuedMutant>| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");
         // With three ranks there are up to five million states.
-        let size = if roles.len() > 2 && mistake.is_none() { Size::Full } else { Size::Test };
-        all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mistake)).of_size(size));
+        let size = if roles.len() > 2 && mutant.is_none() { Size::Full } else { Size::Test };
+        all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mutant)).of_size(size));
     };
     for (roles, rounds) in IN_ORDER {
         in_order(String::new(), Expected::Exhausted { at_least: 1 }, roles, rounds, None);
     }
-    for (mistake, _, roles, rounds) in IN_ORDER_MISTAKES.iter().filter(|(_, locks, ..)| locks.contains(&lock)) {
+    for (mutant, _, roles, rounds) in IN_ORDER_MUTANTS.iter().filter(|(_, locks, ..)| locks.contains(&lock)) {
         let expected = Expected::Violated { saying: "", within: 500_000 };
-        in_order(format!("{mistake:?} "), expected, roles, *rounds, Some(*mistake));
+        in_order(format!("{mutant:?} "), expected, roles, *rounds, Some(*mutant));
     }
     for (roles, rounds) in AT_RANDOM {
         let name = format!("{of}: {roles:?} x{rounds}");

@@ -4,7 +4,7 @@
 use crate::exploration::{Expected, Exploration, Run};
 use explore::{
     Explorer,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
 use rma_lock::{LockMode, Op, Window};
@@ -12,7 +12,7 @@ use std::{future::poll_fn, task::Poll};
 
 /// A mutated step of windows or of the program that uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WindowMistake {
+enum WindowMutant {
     /// The end of an epoch does not flush the epoch's operations.
     NotFlushed,
     /// A member signals the next one in a barrier without having flushed its signal of the
@@ -35,19 +35,19 @@ enum WindowMistake {
     /// The remaining work of a dropped epoch is not executed.
     Forgotten,
 }
-use WindowMistake::*;
+use WindowMutant::*;
 
 /// The offset of the words: elements take the first line, words the next.
 const WORDS: u64 = 64;
 
-/// A [`WindowMistake`] at one rank of a job of `ranks`.
+/// A [`WindowMutant`] at one rank of a job of `ranks`.
 #[derive(Debug)]
-struct WindowMutation {
-    mistake: WindowMistake,
+struct MutatedWindow {
+    mutant: WindowMutant,
     ranks: usize,
 }
 
-impl WindowMutation {
+impl MutatedWindow {
     fn rounds(&self) -> u64 {
         self.ranks.next_power_of_two().trailing_zeros().into()
     }
@@ -62,9 +62,9 @@ impl WindowMutation {
     }
 }
 
-impl Mutation for WindowMutation {
+impl Mutant for MutatedWindow {
     fn flushes(&self, target: Option<Rank>) -> bool {
-        match self.mistake {
+        match self.mutant {
             NotFlushed => target.is_some(),
             TellsUnflushed => target.is_none(),
             _ => true,
@@ -72,7 +72,7 @@ impl Mutation for WindowMutation {
     }
 
     fn waits(&self, addr: RemoteAddr) -> bool {
-        match self.mistake {
+        match self.mutant {
             LeavesEarly => addr.offset != WORDS + 8 * (self.rounds() - 1),
             OneIsEnough => !self.is_word(addr, 1, self.ranks as u64 - 1),
             _ => true,
@@ -81,13 +81,13 @@ impl Mutation for WindowMutation {
 
     /// Returns a value that ends such a wait.
     fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
-        if self.mistake == LeavesEarly { u64::MAX } else { 1 }
+        if self.mutant == LeavesEarly { u64::MAX } else { 1 }
     }
 
-    /// Delays the store forever: programs with these mutations have no atomics, after which it
+    /// Delays the store forever: programs with these mutants have no atomics, after which it
     /// would be executed.
     fn late(&self, addr: RemoteAddr, _: u64) -> bool {
-        match self.mistake {
+        match self.mutant {
             NotCleared => self.is_any_word(addr, 1),
             PostNotTaken => self.is_any_word(addr, 0),
             _ => false,
@@ -95,11 +95,11 @@ impl Mutation for WindowMutation {
     }
 
     fn tears(&self, addr: RemoteAddr, _: Amo<u64>) -> bool {
-        self.mistake == TornComparison && addr.region.index == 0 && addr.offset < WORDS
+        self.mutant == TornComparison && addr.region.index == 0 && addr.offset < WORDS
     }
 
     fn detaches(&self) -> bool {
-        self.mistake != Forgotten
+        self.mutant != Forgotten
     }
 }
 
@@ -109,7 +109,7 @@ struct WindowCase {
     does: WindowUse,
     ranks: usize,
     rounds: u64,
-    mistake: Option<WindowMistake>,
+    mutant: Option<WindowMutant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,11 +169,11 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
     for round in 1..=case.rounds {
         if me == target {
             let fresh = vec![99; case.ranks];
-            if case.mistake != Some(WritesAfterPost) {
+            if case.mutant != Some(WritesAfterPost) {
                 window.write(0, &fresh)?;
             }
             let exposure = window.post(&origins).await?;
-            if case.mistake == Some(WritesAfterPost) {
+            if case.mutant == Some(WritesAfterPost) {
                 window.write(0, &fresh)?;
             }
             exposure.wait().await?;
@@ -181,7 +181,7 @@ async fn one_target(fabric: &Fabric, window: &Window<u64>, case: WindowCase) -> 
                 assert_eq!(window.load(origin.index())?, round, "the put of {origin}");
             }
         } else {
-            let epoch = match case.mistake {
+            let epoch = match case.mutant {
                 Some(StartsUnposted) => window.start_no_check(&[target]).await?,
                 _ => window.start(&[target]).await?,
             };
@@ -290,12 +290,12 @@ impl WindowCase {
     }
 
     fn exploration(self, expected: Expected) -> Exploration {
-        let WindowCase { does, ranks, rounds, mistake } = self;
-        let what = mistake.map_or(String::new(), |mistake| format!("{mistake:?}, "));
+        let WindowCase { does, ranks, rounds, mutant } = self;
+        let what = mutant.map_or(String::new(), |mutant| format!("{mutant:?}, "));
         let name = format!("window: {what}{does:?} of {ranks} x{rounds}");
-        let program = move |fabric: Fabric| match mistake {
+        let program = move |fabric: Fabric| match mutant {
             None => Box::pin(run(fabric, self)) as Run,
-            Some(mistake) => Box::pin(run(mutant(fabric, WindowMutation { mistake, ranks }), self)),
+            Some(mutant) => Box::pin(run(mutated(fabric, MutatedWindow { mutant, ranks }), self)),
         };
         Exploration::new(name, expected, move || self.explorer(), program)
     }
@@ -322,8 +322,8 @@ const CASES: [(WindowUse, usize, u64, u64); 16] = [
     (AccumulatesDropped, 2, 1, 0),
 ];
 
-/// Mutations, each with the smallest job known to detect it.
-const MUTATIONS: [(WindowMistake, WindowUse, usize, u64); 14] = [
+/// Mutants, each with the smallest job known to detect it.
+const MUTANTS: [(WindowMutant, WindowUse, usize, u64); 14] = [
     (NotFlushed, Fences, 4, 1),
     (LeavesEarly, Fences, 2, 1),
     (LeavesEarly, Fences, 3, 1),
@@ -343,11 +343,11 @@ const MUTATIONS: [(WindowMistake, WindowUse, usize, u64); 14] = [
 /// Returns the explorations of windows.
 pub(super) fn explorations() -> Vec<Exploration> {
     let right = CASES.map(|(does, ranks, rounds, at_least)| {
-        WindowCase { does, ranks, rounds, mistake: None }.exploration(Expected::Exhausted { at_least })
+        WindowCase { does, ranks, rounds, mutant: None }.exploration(Expected::Exhausted { at_least })
     });
-    let wrong = MUTATIONS.map(|(mistake, does, ranks, rounds)| {
+    let wrong = MUTANTS.map(|(mutant, does, ranks, rounds)| {
         let caught = Expected::Violated { saying: "", within: 300_000 };
-        WindowCase { does, ranks, rounds, mistake: Some(mistake) }.exploration(caught)
+        WindowCase { does, ranks, rounds, mutant: Some(mutant) }.exploration(caught)
     });
     right.into_iter().chain(wrong).collect()
 }

@@ -18,7 +18,7 @@ const FIRST: usize = 32;
 /// Bytes of an element: next, previous, size of the rest, key size, key, value.
 const ELEMENT_BYTES: usize = 48;
 /// The number of polls of a lock before a rank yields its core.
-const LOOKS: u32 = 100;
+const SPIN_LIMIT: u32 = 100;
 
 /// One rank's view of a table over up to four ranks. Addresses are offsets of cells.
 pub(super) struct BareTable<'a> {
@@ -131,7 +131,7 @@ impl<'a> BareTable<'a> {
         // Acquire: pairs with the release in `unlock`.
         while word.compare_exchange(0, self.holding, Acquire, Relaxed).is_err() {
             looks += 1;
-            if looks < LOOKS { core::hint::spin_loop() } else { std::thread::yield_now() }
+            if looks < SPIN_LIMIT { core::hint::spin_loop() } else { std::thread::yield_now() }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     bare::{Bare, Face, How},
-    meeting::{Abandoned, spin_until, yield_until},
+    rendezvous::{Abandoned, spin_until, yield_until},
 };
 use core::{
     hint::black_box,

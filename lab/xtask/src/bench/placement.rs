@@ -1,6 +1,6 @@
 //! The placement of the ranks, and the current distance between their cores.
 
-use super::{bare::Bare, limit, lines, meeting::Abandoned};
+use super::{bare::Bare, limit, lines, rendezvous::Abandoned};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 use std::{fs::File, io, os::unix::fs::FileExt, time::Instant};

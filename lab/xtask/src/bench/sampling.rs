@@ -8,8 +8,8 @@ use super::{
     bare::Bare,
     cases::Case,
     lines,
-    meeting::Meeting,
     placement::{PingPong, Switches},
+    rendezvous::Rendezvous,
 };
 use core::{
     future::Future,
@@ -141,7 +141,7 @@ pub(super) use {repeat, run};
 pub(super) struct Sampler<'a> {
     pub(super) bare: &'a Bare,
     pub(super) me: usize,
-    pub(super) meeting: Meeting<'a>,
+    pub(super) rendezvous: Rendezvous<'a>,
     effort: Effort,
     /// Whether every rank has a core to itself.
     own_core: bool,
@@ -154,8 +154,8 @@ pub(super) struct Sampler<'a> {
 impl<'a> Sampler<'a> {
     pub(super) fn new(bare: &'a Bare, me: usize, effort: Effort, own_core: bool) -> ProgramResult<Self> {
         let switches = Switches::of_this_thread()?;
-        let (meeting, ping_pong) = (Meeting::new(bare, me, 2), PingPong::default());
-        Ok(Sampler { bare, me, meeting, effort, own_core, switches, ping_pong, done: Vec::new() })
+        let (rendezvous, ping_pong) = (Rendezvous::new(bare, me, 2), PingPong::default());
+        Ok(Sampler { bare, me, rendezvous, effort, own_core, switches, ping_pong, done: Vec::new() })
     }
 
     /// Measures a case. Both ranks call it with the same forms.
@@ -196,7 +196,7 @@ impl<'a> Sampler<'a> {
         loop {
             let mut best = Duration::MAX;
             for _ in 0..3 {
-                self.meeting.meet()?;
+                self.rendezvous.meet()?;
                 best = best.min(self.turn(takes, shape, times).await?);
             }
             // Rank 1 may have slept: rank 0 decides for both.
@@ -212,7 +212,7 @@ impl<'a> Sampler<'a> {
     }
 
     async fn sample(&mut self, takes: Takes, shape: &mut dyn Shape, times: u64) -> ProgramResult<Sample> {
-        self.meeting.meet()?;
+        self.rendezvous.meet()?;
         let ping_pong = self.ping_pong.measure(self.bare, self.me)?;
         let before = self.switches.count()?;
         let took = self.turn(takes, shape, times).await?;
@@ -220,7 +220,7 @@ impl<'a> Sampler<'a> {
         let line = |line: usize, rank: usize| self.bare.word(line + rank);
         line(lines::SWITCHED, self.me).store(switched, Release);
         line(lines::TOOK, self.me).store(took.as_nanos() as u64, Release);
-        self.meeting.meet()?;
+        self.rendezvous.meet()?;
         let clean = self.own_core && (0..2).all(|rank| line(lines::SWITCHED, rank).load(Acquire) == 0);
         let slowest = (0..2).map(|rank| line(lines::TOOK, rank).load(Acquire)).max().unwrap_or(0);
         Ok(Sample { ns: slowest as f64 / times as f64, ping_pong, clean })
@@ -229,7 +229,7 @@ impl<'a> Sampler<'a> {
     /// Runs this rank's part of one run. Returns its time, 0 on a rank that slept.
     async fn turn(&mut self, takes: Takes, shape: &mut dyn Shape, times: u64) -> ProgramResult<Duration> {
         if takes == Takes::Origin && self.me == 1 {
-            self.meeting.sleep_a_turn()?;
+            self.rendezvous.sleep_a_turn()?;
             return Ok(Duration::ZERO);
         }
         // The forms of a case use different memory and evict each other's from the caches; this
@@ -237,20 +237,20 @@ impl<'a> Sampler<'a> {
         let warm_up = (times / 8).max(1);
         match takes {
             Takes::Origin => {
-                self.meeting.begin_turn()?;
+                self.rendezvous.begin_turn()?;
                 shape.run(warm_up).await?;
             }
             Takes::Both => {
-                self.meeting.meet()?;
+                self.rendezvous.meet()?;
                 shape.run(warm_up).await?;
-                self.meeting.meet()?;
+                self.rendezvous.meet()?;
             }
         }
         let begun = Instant::now();
         let took = shape.run(times).await?;
         let wall = begun.elapsed();
         if takes == Takes::Origin {
-            self.meeting.end_turn();
+            self.rendezvous.end_turn();
         }
         Ok(match took {
             Took::Wall => wall,
@@ -261,11 +261,11 @@ impl<'a> Sampler<'a> {
     /// Returns rank 0's value, on both ranks.
     fn decide(&mut self, value: u64) -> ProgramResult<u64> {
         let word = self.bare.word(lines::DECISION);
-        self.meeting.meet()?;
+        self.rendezvous.meet()?;
         if self.me == 0 {
             word.store(value, Release);
         }
-        self.meeting.meet()?;
+        self.rendezvous.meet()?;
         Ok(word.load(Acquire))
     }
 

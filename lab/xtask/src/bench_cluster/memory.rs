@@ -3,8 +3,8 @@
 
 use super::{
     Found, PROVIDERS,
+    commands::{commands, lines_of, numbers, on_nodes},
     row::{Row, Unit},
-    scene::{lines_of, numbers, on_nodes, scene},
 };
 use std::{error::Error, path::Path};
 
@@ -14,7 +14,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     let sizes: &[usize] = if quick { &[4, 16] } else { &[8, 24, 64] };
     let mut measured: Vec<(usize, f64, f64)> = Vec::new();
     for ranks in sizes {
-        let mut command = scene(program, &["memory"]);
+        let mut command = commands(program, &["memory"]);
         on_nodes(&mut command, *ranks, 1, PROVIDERS[0]);
         match lines_of(command) {
             Ok(lines) => {

@@ -4,11 +4,11 @@
 //! The measured code is in two programs: the example `bare` of `fabric-ofi` (operations between
 //! nodes, compared with bare calls of libfabric) and `in_cluster` (everything else).
 
-mod far;
-mod here;
+mod commands;
+mod internode;
+mod intranode;
 mod memory;
 mod row;
-mod scene;
 mod start;
 mod waits;
 
@@ -85,8 +85,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         let before = (found.rows.len(), Instant::now());
         match part {
-            Part::Far => far::measure(&bare, quick, &mut found),
-            Part::Here => here::measure(&program, quick, &mut found),
+            Part::Far => internode::measure(&bare, quick, &mut found),
+            Part::Here => intranode::measure(&program, quick, &mut found),
             Part::Asleep => waits::asleep(&program, quick, &mut found),
             Part::Idle => waits::idle(&program, quick, &mut found),
             Part::Start => start::measure(&program, quick, &mut found),

@@ -2,8 +2,8 @@
 
 use super::{
     Found, PROVIDERS,
+    commands::{commands, lines_of, on_nodes},
     row::{Goal, Row, Unit, median},
-    scene::{lines_of, on_nodes, scene},
 };
 use crate::ofi::launcher::installed;
 use std::{
@@ -39,7 +39,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
         command.arg(&mpi);
         others.push(passed(command)?);
         for (nodes, ours) in NODES.iter().zip(&mut ours) {
-            let mut command = scene(program, &["barrier"]);
+            let mut command = commands(program, &["barrier"]);
             on_nodes(&mut command, RANKS, RANKS / nodes, PROVIDERS[0]);
             ours.push(passed(command)?);
         }

@@ -2,15 +2,15 @@
 
 use super::{
     Found, PROVIDERS,
+    commands::{commands, lines_of, numbers, on_nodes},
     row::{Row, Unit},
-    scene::{lines_of, numbers, on_nodes, scene},
 };
 use std::{error::Error, path::Path};
 
 pub(super) fn asleep(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
     const MOST: f64 = 50e6;
     for provider in PROVIDERS {
-        let mut command = scene(program, &["asleep", if quick { "1" } else { "3" }]);
+        let mut command = commands(program, &["asleep", if quick { "1" } else { "3" }]);
         on_nodes(&mut command, 2, 1, provider);
         match lines_of(command) {
             Ok(lines) => {
@@ -28,7 +28,7 @@ pub(super) fn asleep(program: &Path, quick: bool, found: &mut Found) -> Result<(
 pub(super) fn idle(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
     const MOST: f64 = 0.01;
     for provider in PROVIDERS {
-        let mut command = scene(program, &["idle", if quick { "1" } else { "4" }]);
+        let mut command = commands(program, &["idle", if quick { "1" } else { "4" }]);
         on_nodes(&mut command, 2, 1, provider);
         match lines_of(command) {
             Ok(lines) => {

@@ -1,7 +1,7 @@
 //! `cargo xtask explore`: the locks, persistent exchanges without queues, and global addresses,
 //! under every delivery order, correct and with each of their steps mutated.
 //!
-//! Programs, bounds and mutations are those of `onesided-checks`, the smallest of which are tests.
+//! Programs, bounds and mutants are those of `onesided-checks`, the smallest of which are tests.
 //! `docs/evidence/verification.md` lists the proven properties.
 
 pub(crate) mod output;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Number of cases to explore at a time; the number of CPUs if 0.
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
-    /// Only cases and mutations with one of these in their names.
+    /// Only cases and mutants with one of these in their names.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     only: Vec<String>,
     /// Show the timelines of counter-examples.
@@ -56,13 +56,13 @@ fn explorations() -> Vec<Exploration> {
         let name = format!("exchange: {}", case.name);
         Exploration::new(name, expected, move || exchange::explorer(case), exchange::job(*case)).of_size(size)
     });
-    let mistaken = exchange::MISTAKES.iter().map(|mistaken| {
+    let mutants = exchange::MUTANTS.iter().map(|mutant| {
         let expected = Expected::Violated { saying: "", within: u64::MAX };
-        let name = format!("exchange: {}", mistaken.name());
-        let explorer = move || exchange::explorer(&mistaken.case);
-        Exploration::new(name, expected, explorer, mistaken.job()).of_size(Size::Quick)
+        let name = format!("exchange: {}", mutant.name());
+        let explorer = move || exchange::explorer(&mutant.case);
+        Exploration::new(name, expected, explorer, mutant.job()).of_size(Size::Quick)
     });
-    locks.chain(exchanges).chain(mistaken).chain(acp::explorations()).chain(fmpl::explorations()).collect()
+    locks.chain(exchanges).chain(mutants).chain(acp::explorations()).chain(fmpl::explorations()).collect()
 }
 
 fn explore(exploration: &Exploration, states: u64, bars: &MultiProgress) -> Row {

@@ -33,7 +33,7 @@ pub(super) struct Row {
     pub(super) moves: Option<usize>,
     pub(super) schedule: Option<String>,
     pub(super) timeline: Vec<String>,
-    /// Whether a mutation was caught; for all other cases, whether there is no violation and at
+    /// Whether a mutant was caught; for all other cases, whether there is no violation and at
     /// least the recorded number of states was exhausted.
     pub(super) as_expected: bool,
 }
@@ -44,7 +44,7 @@ impl Row {
             Explored::Orders(report) => Row::of_orders(exploration, report),
             Explored::Random(sample) => Row::of_random_runs(sample),
         };
-        let (name, mutation) = (exploration.name().to_owned(), exploration.is_mistaken());
+        let (name, mutation) = (exploration.name().to_owned(), exploration.is_mutant());
         Row { name, mutation, as_expected: mutation == row.what.is_some(), seconds: took.as_secs_f64(), ..row }
     }
 
@@ -66,8 +66,8 @@ impl Row {
         };
         let what = match found {
             Some(found) => Some(found.what.clone()),
-            // A mutation need not meet any other expectation.
-            None if exploration.is_mistaken() => None,
+            // A mutant need not meet any other expectation.
+            None if exploration.is_mutant() => None,
             None if verdict == "exhausted" => report.contradiction.clone().or_else(few).or_else(unseen),
             None => report.contradiction.clone(),
         };
@@ -142,7 +142,7 @@ pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
     let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();
     format!(
-        "{} of {} as expected; something could come in the middle of an atomic in {} without a mistake, {} with one",
+        "{} of {} as expected; something could come in the middle of an atomic in {} without a mutant, {} with one",
         rows.len() - unexpected,
         rows.len(),
         parted(false),

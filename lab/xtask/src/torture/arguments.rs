@@ -2,8 +2,8 @@
 //! descriptors.
 
 use super::{
-    bed::{Bed, Way},
     cgroup::Groups,
+    environment::{Environment, Launch},
     fault::{Fault, Outcome},
     limits::Limits,
     run::{Run, panic_in, place, shell_code, tail},
@@ -150,7 +150,7 @@ pub(super) fn all() -> usize {
         + CLOSED.len() * DESCRIPTORS.len()
 }
 
-pub(super) fn case(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> {
+pub(super) fn case(environment: &Environment, number: usize) -> Result<Outcome, Box<dyn Error>> {
     // Tables alternate, so that any few cases cover all of them.
     let values = VALUES.len();
     let tables = [
@@ -164,15 +164,15 @@ pub(super) fn case(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> 
     let (table, at) = turn(&tables, number).ok_or("there is no such case")?;
     let value = VALUES[at % values];
     match table {
-        0 => option(bed, LAUNCH[at / values], value),
-        1 => variable(bed, VARIABLES[at / values], value),
-        2 => subcommand(bed, SUBCOMMANDS[at / values], value),
+        0 => option(environment, LAUNCH[at / values], value),
+        1 => variable(environment, VARIABLES[at / values], value),
+        2 => subcommand(environment, SUBCOMMANDS[at / values], value),
         3 => {
             let (line, codes, name) = LINES[at];
-            tried(bed, line.to_owned(), shell(bed, line), codes, &[name])
+            tried(environment, line.to_owned(), shell(environment, line), codes, &[name])
         }
-        4 => huge(bed, HUGE[at]),
-        _ => closed(bed, CLOSED[at / DESCRIPTORS.len()], DESCRIPTORS[at % DESCRIPTORS.len()]),
+        4 => huge(environment, HUGE[at]),
+        _ => closed(environment, CLOSED[at / DESCRIPTORS.len()], DESCRIPTORS[at % DESCRIPTORS.len()]),
     }
 }
 
@@ -200,42 +200,42 @@ fn codes(kind: Kind, value: Option<&[u8]>) -> &'static [i32] {
 }
 
 fn option(
-    bed: &Bed,
+    environment: &Environment,
     (option, kind, with): (&str, Kind, &[&str]),
     (what, value): (&str, Option<&[u8]>),
 ) -> Result<Outcome, Box<dyn Error>> {
     if with.contains(&"cluster")
-        && let Some(why) = bed.obstacle(Way::Cluster)
+        && let Some(why) = environment.obstacle(Launch::Cluster)
     {
         return Ok(Outcome::skipped(format!("{option}: {what}"), why));
     }
-    let mut command = Command::new(&bed.program);
+    let mut command = Command::new(&environment.program);
     command.args(["words", "--for", "0"]).args(with).arg(option).args(value.map(OsStr::from_bytes));
     let words: Vec<&OsStr> = command.get_args().collect();
     let what = format!("{what}: torture_rank {}", shown(&words));
-    tried(bed, what, command, codes(kind, value), &[option])
+    tried(environment, what, command, codes(kind, value), &[option])
 }
 
 fn variable(
-    bed: &Bed,
+    environment: &Environment,
     (name, kind): (&str, Kind),
     (what, value): (&str, Option<&[u8]>),
 ) -> Result<Outcome, Box<dyn Error>> {
     let Some(value) = value else {
         return Ok(Outcome::skipped(format!("{name}: {what}"), "an unset variable is none"));
     };
-    let mut command = Command::new(&bed.program);
+    let mut command = Command::new(&environment.program);
     command.args(["words", "--for", "0"]).env(name, OsString::from(OsStr::from_bytes(value)));
     let what = format!("{what}: {name}={:?} torture_rank words", OsStr::from_bytes(value).display().to_string());
-    tried(bed, what, command, codes(kind, Some(value)), &[name])
+    tried(environment, what, command, codes(kind, Some(value)), &[name])
 }
 
 fn subcommand(
-    bed: &Bed,
+    environment: &Environment,
     (name, option, kind): (&str, &str, Kind),
     (what, value): (&str, Option<&[u8]>),
 ) -> Result<Outcome, Box<dyn Error>> {
-    let mut command = Command::new(&bed.onesided);
+    let mut command = Command::new(&environment.onesided);
     command.arg(name);
     if name == "run" && option != "--ranks" {
         command.args(["--ranks", "1"]);
@@ -253,46 +253,58 @@ fn subcommand(
         Some(value) if std::str::from_utf8(value).is_err() && option != "--shapes" => "UTF-8",
         _ => option,
     };
-    tried(bed, what, command, codes(kind, value), &[named])
+    tried(environment, what, command, codes(kind, value), &[named])
 }
 
 /// Returns a command of the shell, for which `$0` is `onesided` and `$1` is `torture_rank`.
-fn shell(bed: &Bed, line: &str) -> Command {
+fn shell(environment: &Environment, line: &str) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("exec {line}")).args([&bed.onesided, &bed.program]);
+    command.arg("-c").arg(format!("exec {line}")).args([&environment.onesided, &environment.program]);
     command
 }
 
-fn huge(bed: &Bed, (line, name): (&str, &str)) -> Result<Outcome, Box<dyn Error>> {
+fn huge(environment: &Environment, (line, name): (&str, &str)) -> Result<Outcome, Box<dyn Error>> {
     if line.contains("cluster")
-        && let Some(why) = bed.obstacle(Way::Cluster)
+        && let Some(why) = environment.obstacle(Launch::Cluster)
     {
         return Ok(Outcome::skipped(line.to_owned(), why));
     }
     match Groups::new(ROOM.0, ROOM.1) {
         Err(why) => Ok(Outcome::skipped(line.to_owned(), why)),
-        Ok(_) => tried(bed, format!("within {} MiB: {line}", ROOM.0 >> 20), shell(bed, line), &[1, 2], &[name]),
+        Ok(_) => tried(
+            environment,
+            format!("within {} MiB: {line}", ROOM.0 >> 20),
+            shell(environment, line),
+            &[1, 2],
+            &[name],
+        ),
     }
 }
 
-fn closed(bed: &Bed, (line, codes): (&str, &[i32]), which: &str) -> Result<Outcome, Box<dyn Error>> {
+fn closed(environment: &Environment, (line, codes): (&str, &[i32]), which: &str) -> Result<Outcome, Box<dyn Error>> {
     if line.contains("cluster")
-        && let Some(why) = bed.obstacle(Way::Cluster)
+        && let Some(why) = environment.obstacle(Launch::Cluster)
     {
         return Ok(Outcome::skipped(line.to_owned(), why));
     }
-    tried(bed, format!("{line} {which}"), shell(bed, &format!("{line} {which}")), codes, &[])
+    tried(environment, format!("{line} {which}"), shell(environment, &format!("{line} {which}")), codes, &[])
 }
 
 /// Runs a command that has to end with one of these codes, and for a non-zero code, with a message
 /// that has all these words.
-fn tried(bed: &Bed, what: String, command: Command, codes: &[i32], names: &[&str]) -> Result<Outcome, Box<dyn Error>> {
+fn tried(
+    environment: &Environment,
+    what: String,
+    command: Command,
+    codes: &[i32],
+    names: &[&str],
+) -> Result<Outcome, Box<dyn Error>> {
     // No interpretation of a value may exhaust the machine.
     let groups = Groups::new(ROOM.0, ROOM.1).ok();
     let paths = groups.as_ref().map_or_else(Vec::new, |groups| groups.paths().to_vec());
     let limits = Limits { address_space: Some(16 << 30), groups: paths, ..Limits::default() };
     let mut outcome = Outcome::of(what);
-    let run = Run::start(limits.around(&bed.xtask, &command), place()?)?;
+    let run = Run::start(limits.around(&environment.xtask, &command), place()?)?;
     let ended = run.end(0, BOUND, Duration::from_secs(10))?;
     outcome.faults = ended.faults;
     let Some(status) = ended.status else { return Ok(outcome) };

@@ -1,8 +1,8 @@
 //! SIGKILL at a random moment: of a rank, or of the process that started the ranks.
 
 use super::{
-    bed::{Bed, RANKS, SYSTEMS, Way},
     draw::Draw,
+    environment::{Environment, Launch, RANKS, SYSTEMS},
     fault::{Fault, Outcome},
     run::{Ended, Run, panic_in, place, reports, shell_code, tail},
 };
@@ -45,28 +45,28 @@ impl Victim {
     }
 }
 
-pub(super) fn case(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+pub(super) fn case(environment: &Environment, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     if draw.below(SYSTEMS.len() + 1) == 0 {
-        return named(bed, draw);
+        return named(environment, draw);
     }
     let system = draw.one_of(&SYSTEMS);
-    let way = draw.one_of(&[Way::Shm, Way::Shm, Way::Run, Way::Cluster, Way::Hosts]);
+    let launch = draw.one_of(&[Launch::Shm, Launch::Shm, Launch::Run, Launch::Cluster, Launch::Hosts]);
     let victim = match draw.below(8) {
         0 => Victim::Launcher,
-        1 if way == Way::Hosts => Victim::Agent,
+        1 if launch == Launch::Hosts => Victim::Agent,
         // The lock that survives its ranks does not survive its home.
         _ if system == "recoverable" => Victim::Rank(1 + draw.below(RANKS as usize - 1) as u32),
         _ => Victim::Rank(draw.below(RANKS as usize) as u32),
     };
     let (is_early, early, late) = (draw.below(3) == 0, draw.below(EARLY) as u64, draw.below(LATE) as u64);
     let moment = if is_early { format!("{early} us after the start") } else { format!("{late} us in") };
-    let what = format!("{system} over {}: {} is killed {moment}", way.name(), victim.name());
-    if let Some(why) = bed.obstacle(way) {
+    let what = format!("{system} over {}: {} is killed {moment}", launch.name(), victim.name());
+    if let Some(why) = environment.obstacle(launch) {
         return Ok(Outcome::skipped(what, why));
     }
     let place = place()?;
     let report = reports(&place).display().to_string();
-    let command = bed.job(way, RANKS, &[system, "--for", TIME_MS, "--report", &report]);
+    let command = environment.job(launch, RANKS, &[system, "--for", TIME_MS, "--report", &report]);
     let mut run = Run::start(command, place)?;
     if is_early {
         thread::sleep(Duration::from_micros(early));
@@ -74,7 +74,7 @@ pub(super) fn case(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>>
         thread::sleep(Duration::from_micros(late));
     }
     let killed = strike(&mut run, victim);
-    let (at, bound) = (Instant::now(), way.bound());
+    let (at, bound) = (Instant::now(), launch.bound());
     let ended = run.end(RANKS, bound, bound)?;
     Ok(judged(Outcome::of(what), system, victim, killed, ended, at.elapsed()))
 }
@@ -183,7 +183,7 @@ fn names(text: &str, rank: u32) -> bool {
 }
 
 /// Processes that share only a lock by name, one of which is killed.
-fn named(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+fn named(environment: &Environment, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     let (victim, is_early) = (draw.below(NAMED as usize) as u32, draw.below(3) == 0);
     let delay = Duration::from_micros(draw.below(if is_early { 30_000 } else { LATE }) as u64);
     let moment = if is_early { "after the start" } else { "in" };
@@ -192,7 +192,7 @@ fn named(bed: &Bed, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     let place = place()?;
     let mut command = Command::new("sh");
     let line = "for number in 0 1 2; do \"$0\" named-lock --for 600 --number $number & done; wait";
-    command.args(["-c", line]).arg(&bed.program);
+    command.args(["-c", line]).arg(&environment.program);
     let mut run = Run::start(command, place)?;
     if !is_early {
         run.wait_begun(NAMED, BEGIN);

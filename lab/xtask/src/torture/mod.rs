@@ -2,9 +2,9 @@
 //! command. `docs/evidence/verification.md` describes the cases and expectations of each campaign.
 
 mod arguments;
-mod bed;
 mod cgroup;
 mod draw;
+mod environment;
 mod fault;
 mod kills;
 mod limits;
@@ -13,10 +13,10 @@ mod run;
 mod signals;
 
 use crate::{ofi::interrupt::Interrupt, page};
-use bed::Bed;
 use clap::{Args, ValueEnum};
 use comfy_table::Table;
 use draw::Draw;
+use environment::Environment;
 use fault::{Fault, Outcome, Sums};
 use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) use limits::{LimitOptions, be_limited};
@@ -109,13 +109,13 @@ impl Campaign {
         }
     }
 
-    fn case(self, bed: &Bed, number: usize) -> Outcome {
-        let draw = Draw::of(bed.seed, self.name(), number);
+    fn case(self, environment: &Environment, number: usize) -> Outcome {
+        let draw = Draw::of(environment.seed, self.name(), number);
         let tried = match self {
-            Campaign::Kills => kills::case(bed, draw),
-            Campaign::Signals => signals::case(bed, number, draw),
-            Campaign::Resources => resources::case(bed, number, draw),
-            Campaign::Arguments => arguments::case(bed, number),
+            Campaign::Kills => kills::case(environment, draw),
+            Campaign::Signals => signals::case(environment, number, draw),
+            Campaign::Resources => resources::case(environment, number, draw),
+            Campaign::Arguments => arguments::case(environment, number),
         };
         tried.unwrap_or_else(|error| {
             let faults = vec![Fault::Wrong(format!("the case can't be tried: {error}"))];
@@ -139,12 +139,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         return Err("--case needs --only with one campaign".into());
     }
     eprintln!("torture: seed {seed}");
-    let (bed, interrupt) = (Bed::new(seed, options.built || options.quick)?, Interrupt::listen()?);
+    let (environment, interrupt) = (Environment::new(seed, options.built || options.quick)?, Interrupt::listen()?);
     let begun = Instant::now();
     let mut campaigns = Vec::new();
     for campaign in Campaign::value_variants() {
         if options.only.is_empty() || options.only.contains(campaign) {
-            campaigns.push(waged(*campaign, &bed, options, &interrupt));
+            campaigns.push(waged(*campaign, &environment, options, &interrupt));
         }
     }
     let (seconds, interrupted) = (begun.elapsed().as_secs_f64(), interrupt.came());
@@ -172,7 +172,7 @@ fn chosen(campaign: Campaign, options: &Options) -> Vec<usize> {
 }
 
 /// Tries the cases of a campaign, some at a time.
-fn waged(campaign: Campaign, bed: &Bed, options: &Options, interrupt: &Interrupt) -> Sums {
+fn waged(campaign: Campaign, environment: &Environment, options: &Options, interrupt: &Interrupt) -> Sums {
     let (cases, names) = (chosen(campaign, options), run::shared_memory_names());
     let jobs = match options.jobs {
         0 => thread::available_parallelism().map_or(1, NonZero::get),
@@ -187,12 +187,12 @@ fn waged(campaign: Campaign, bed: &Bed, options: &Options, interrupt: &Interrupt
                 while let Some(&case) = cases.get(next.fetch_add(1, Relaxed))
                     && !interrupt.came()
                 {
-                    let outcome = campaign.case(bed, case);
-                    let told = told(campaign, case, &outcome, options, bed.seed);
+                    let outcome = campaign.case(environment, case);
+                    let told = told(campaign, case, &outcome, options, environment.seed);
                     bar.suspend(|| eprint!("{told}"));
                     bar.inc(1);
                     let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
-                    sums.add(case, outcome, replay(campaign, case, bed.seed));
+                    sums.add(case, outcome, replay(campaign, case, environment.seed));
                 }
             });
         }
@@ -203,7 +203,7 @@ fn waged(campaign: Campaign, bed: &Bed, options: &Options, interrupt: &Interrupt
     if !left.is_empty() {
         let faults = vec![Fault::Leak(format!("in /dev/shm: {left:?}"))];
         let outcome = Outcome { faults, ..Outcome::of("the whole campaign".to_owned()) };
-        let again = format!("cargo xtask torture --only {} --seed {} --jobs 1", campaign.name(), bed.seed);
+        let again = format!("cargo xtask torture --only {} --seed {} --jobs 1", campaign.name(), environment.seed);
         sums.add(0, outcome, again);
     }
     sums.failures.sort_by_key(|failure| failure.case);

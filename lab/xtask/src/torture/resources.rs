@@ -2,9 +2,9 @@
 //! ends with an error that names the resource.
 
 use super::{
-    bed::{Bed, SYSTEMS, Way},
     cgroup::Groups,
     draw::Draw,
+    environment::{Environment, Launch, SYSTEMS},
     fault::{Fault, Outcome},
     limits::Limits,
     run::{Run, panic_in, place, reports, shell_code, tail},
@@ -36,7 +36,7 @@ enum Scarce {
 struct Sweep {
     scarce: Scarce,
     steps: &'static [u64],
-    ways: &'static [Way],
+    ways: &'static [Launch],
     /// One of these, in lower case, names the resource.
     names: &'static [&'static str],
 }
@@ -45,38 +45,38 @@ const SWEEPS: [Sweep; 6] = [
     Sweep {
         scarce: Scarce::Segment,
         steps: &[4, 16, 64, 256, 1024, 16384],
-        ways: &[Way::Run, Way::Cluster],
+        ways: &[Launch::Run, Launch::Cluster],
         names: &["segment", "memory", "bytes", "heap"],
     },
     Sweep {
         scarce: Scarce::Descriptors,
         steps: &[3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64],
-        ways: &[Way::Shm, Way::Run, Way::Cluster],
+        ways: &[Launch::Shm, Launch::Run, Launch::Cluster],
         names: &["descriptor", "open files", "emfile"],
     },
     Sweep {
         scarce: Scarce::AddressSpace,
         steps: &[32, 64, 128, 256, 512, 1024, 2048, 4096],
-        ways: &[Way::Shm, Way::Run, Way::Cluster],
+        ways: &[Launch::Shm, Launch::Run, Launch::Cluster],
         names: &["memory", "address space", "enomem", "mmap", "out of"],
     },
     Sweep {
         scarce: Scarce::Processes,
         steps: &[1, 2, 3, 4, 6, 8, 12, 16, 32],
-        ways: &[Way::Shm, Way::Run, Way::Cluster],
+        ways: &[Launch::Shm, Launch::Run, Launch::Cluster],
         names: &["process", "thread", "fork", "eagain", "resource temporarily unavailable", "spawn"],
     },
     Sweep {
         scarce: Scarce::Disk,
         steps: &[4, 8, 16, 64, 256, 1024, 4096],
         // The program uses a lock by name in this case; `onesided run` writes a trace.
-        ways: &[Way::Shm, Way::Run],
+        ways: &[Launch::Shm, Launch::Run],
         names: &["space", "enospc", "disk", "full"],
     },
     Sweep {
         scarce: Scarce::Memory,
         steps: &[16, 32, 64, 128, 256],
-        ways: &[Way::Shm, Way::Run, Way::Cluster],
+        ways: &[Launch::Shm, Launch::Run, Launch::Cluster],
         names: &["memory", "enomem", "oom"],
     },
 ];
@@ -94,7 +94,7 @@ pub(super) fn all() -> usize {
     SWEEPS.iter().map(|sweep| sweep.steps.len() * sweep.ways.len()).sum()
 }
 
-pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+pub(super) fn case(environment: &Environment, mut number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
     let mut sweeps = SWEEPS.iter();
     let sweep = loop {
         let sweep = sweeps.next().ok_or("there is no such case")?;
@@ -104,29 +104,29 @@ pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outco
             None => break sweep,
         }
     };
-    let (way, step) = (sweep.ways[number % sweep.ways.len()], sweep.steps[number / sweep.ways.len()]);
+    let (launch, step) = (sweep.ways[number % sweep.ways.len()], sweep.steps[number / sweep.ways.len()]);
     let system = if sweep.scarce == Scarce::Disk { "named-lock" } else { draw.one_of(&SYSTEMS) };
-    let what = format!("{:?} of {step}: {system} over {}", sweep.scarce, way.name());
-    if let Some(why) = bed.obstacle(way) {
+    let what = format!("{:?} of {step}: {system} over {}", sweep.scarce, launch.name());
+    if let Some(why) = environment.obstacle(launch) {
         return Ok(Outcome::skipped(what, why));
     }
     let (place, mut limits, mut groups) = (place()?, Limits::default(), None);
     let report = reports(&place).display().to_string();
     let words = [system, "--for", "0", "--report", &report];
-    let mut command = bed.job(way, RANKS, &words);
+    let mut command = environment.job(launch, RANKS, &words);
     let mut ranks = RANKS;
     match sweep.scarce {
         Scarce::Segment => {
             command.env("ONESIDED_SEGMENT_BYTES", format!("{step}K"));
-            if way == Way::Run {
-                command = Command::new(&bed.onesided);
+            if launch == Launch::Run {
+                command = Command::new(&environment.onesided);
                 command.args(["run", "--ranks", &RANKS.to_string(), "--segment-bytes", &format!("{step}K"), "--"]);
-                command.arg(&bed.program).args(words);
+                command.arg(&environment.program).args(words);
             }
         }
         Scarce::Descriptors => limits.descriptors = Some(step),
         Scarce::AddressSpace => limits.address_space = Some(step << 20),
-        Scarce::Processes => match as_user(bed, way, &words)? {
+        Scarce::Processes => match as_user(environment, launch, &words)? {
             Ok(other) => {
                 command = other;
                 limits.processes = Some(step);
@@ -137,7 +137,7 @@ pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outco
             if let Some(why) = no_mounts() {
                 return Ok(Outcome::skipped(what, why));
             }
-            command = full(bed, way, step);
+            command = full(environment, launch, step);
             ranks = 0;
         }
         Scarce::Memory => match Groups::new(step << 20, MOST) {
@@ -148,7 +148,7 @@ pub(super) fn case(bed: &Bed, mut number: usize, mut draw: Draw) -> Result<Outco
             Err(why) => return Ok(Outcome::skipped(what, why)),
         },
     }
-    let command = limits.around(&bed.xtask, &command);
+    let command = limits.around(&environment.xtask, &command);
     let (run, at) = (Run::start(command, place)?, Instant::now());
     let ended = run.end(ranks, BOUND, Duration::from_secs(15))?;
     drop(groups);
@@ -182,7 +182,11 @@ fn could_not_begin(err: &str) -> bool {
 }
 
 /// Returns the job as run by an unprivileged user, or the reason why that is not possible.
-fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String>, Box<dyn Error>> {
+fn as_user(
+    environment: &Environment,
+    launch: Launch,
+    words: &[&str],
+) -> Result<Result<Command, String>, Box<dyn Error>> {
     if !geteuid().is_root() {
         return Ok(Err("the limit of processes is tried as root, by another user".to_owned()));
     }
@@ -190,8 +194,8 @@ fn as_user(bed: &Bed, way: Way, words: &[&str]) -> Result<Result<Command, String
         return Ok(Err("there is no setpriv".to_owned()));
     }
     // Other users may not be able to read the build directory.
-    let copies = Bed::copied(bed)?;
-    let job = copies.job(way, RANKS, words);
+    let copies = Environment::copied(environment)?;
+    let job = copies.job(launch, RANKS, words);
     let mut command = Command::new("setpriv");
     command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"]);
     command.arg(job.get_program()).args(job.get_args());
@@ -212,14 +216,14 @@ fn no_mounts() -> Option<String> {
 
 /// Returns a command that writes to a file system of `kib` KiB: a lock by name, or counters and
 /// traces of ranks.
-fn full(bed: &Bed, way: Way, kib: u64) -> Command {
+fn full(environment: &Environment, launch: Launch, kib: u64) -> Command {
     let mut command = Command::new("unshare");
     let mount = format!("mount -t tmpfs -o size={kib}k,mode=1777 none \"$PWD\" && cd \"$PWD\" && exec \"$@\"");
     command.args(["--mount", "sh", "-c", &mount, "sh"]);
-    if way == Way::Shm {
-        command.arg(&bed.program).args(["named-lock", "--for", "0"]);
+    if launch == Launch::Shm {
+        command.arg(&environment.program).args(["named-lock", "--for", "0"]);
     } else {
-        command.arg(&bed.onesided).args([
+        command.arg(&environment.onesided).args([
             "run",
             "--ranks",
             "2",
@@ -229,12 +233,12 @@ fn full(bed: &Bed, way: Way, kib: u64) -> Command {
             "counters.json",
             "--",
         ]);
-        command.arg(&bed.program).args(["words", "--for", "50", "--report", "."]);
+        command.arg(&environment.program).args(["words", "--for", "50", "--report", "."]);
     }
     command
 }
 
-impl Bed {
+impl Environment {
     /// Returns copies of the programs that every user can execute.
     fn copied(&self) -> Result<Copies<'_>, Box<dyn Error>> {
         for (from, name) in [(&self.program, "torture_rank"), (&self.onesided, "onesided")] {
@@ -250,11 +254,11 @@ impl Bed {
     }
 }
 
-struct Copies<'a>(&'a Bed);
+struct Copies<'a>(&'a Environment);
 
 impl Copies<'_> {
-    fn job(&self, way: Way, ranks: u32, words: &[&str]) -> Command {
-        let job = self.0.job(way, ranks, words);
+    fn job(&self, launch: Launch, ranks: u32, words: &[&str]) -> Command {
+        let job = self.0.job(launch, ranks, words);
         let place = |word: &std::ffi::OsStr| match word {
             word if word == self.0.program.as_os_str() => self.0.folder().join("torture_rank").into_os_string(),
             word if word == self.0.onesided.as_os_str() => self.0.folder().join("onesided").into_os_string(),

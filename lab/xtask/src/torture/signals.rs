@@ -1,8 +1,8 @@
 //! Signals to launchers and ranks, at work and while ranks start; readers that close their end.
 
 use super::{
-    bed::{Bed, RANKS, Way},
     draw::Draw,
+    environment::{Environment, Launch, RANKS},
     fault::{Fault, Outcome},
     run::{Run, panic_in, place, reports, shell_code, tail},
 };
@@ -23,7 +23,7 @@ const SIGNALS: [(Signal, &str); 6] = [
     (Signal::USR1, "SIGUSR1"),
     (Signal::STOP, "SIGSTOP, then SIGCONT"),
 ];
-const WAYS: [Way; 4] = [Way::Shm, Way::Run, Way::Cluster, Way::Hosts];
+const WAYS: [Launch; 4] = [Launch::Shm, Launch::Run, Launch::Cluster, Launch::Hosts];
 /// Commands whose reader closes its end, by a line of the shell: `$0` is `onesided`, `$1`
 /// `torture_rank`.
 const CLOSED: [(&str, &str, &[i32]); 5] = [
@@ -40,16 +40,16 @@ pub(super) fn all() -> usize {
     SIGNALS.len() * WAYS.len() * 4 + CLOSED.len()
 }
 
-pub(super) fn case(bed: &Bed, number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
-    let Some(number) = number.checked_sub(CLOSED.len()) else { return closed(bed, number) };
+pub(super) fn case(environment: &Environment, number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+    let Some(number) = number.checked_sub(CLOSED.len()) else { return closed(environment, number) };
     let (signal, name) = SIGNALS[number % SIGNALS.len()];
     let rest = number / SIGNALS.len();
-    let (way, to_rank, is_early) = (WAYS[rest % WAYS.len()], rest / WAYS.len() % 2 == 1, rest / WAYS.len() / 2 == 1);
+    let (launch, to_rank, is_early) = (WAYS[rest % WAYS.len()], rest / WAYS.len() % 2 == 1, rest / WAYS.len() / 2 == 1);
     let victim = to_rank.then(|| draw.below(RANKS as usize) as u32);
     let target = victim.map_or("the launcher".to_owned(), |rank| format!("rank {rank}"));
     let moment = if is_early { "while ranks start" } else { "at work" };
-    let what = format!("{name} to {target} over {}, {moment}", way.name());
-    if let Some(why) = bed.obstacle(way) {
+    let what = format!("{name} to {target} over {}, {moment}", launch.name());
+    if let Some(why) = environment.obstacle(launch) {
         return Ok(Outcome::skipped(what, why));
     }
     if is_ignored(signal) {
@@ -59,15 +59,15 @@ pub(super) fn case(bed: &Bed, number: usize, mut draw: Draw) -> Result<Outcome, 
     let place = place()?;
     let report = reports(&place).display().to_string();
     let time = if stops { "600" } else { "5000" };
-    let mut run = Run::start(bed.job(way, RANKS, &["words", "--for", time, "--report", &report]), place)?;
+    let mut run = Run::start(environment.job(launch, RANKS, &["words", "--for", time, "--report", &report]), place)?;
     let process = match victim {
         Some(rank) if is_early => appeared(&mut run, rank),
-        Some(rank) => run.wait_begun(RANKS, way.bound()).then(|| run.rank(rank)).flatten(),
+        Some(rank) => run.wait_begun(RANKS, launch.bound()).then(|| run.rank(rank)).flatten(),
         None if is_early => {
             thread::sleep(Duration::from_micros(draw.below(EARLY) as u64));
             Some(run.launcher())
         }
-        None => run.wait_begun(RANKS, way.bound()).then(|| run.launcher()),
+        None => run.wait_begun(RANKS, launch.bound()).then(|| run.launcher()),
     };
     thread::sleep(Duration::from_millis(if is_early { 0 } else { draw.below(100) as u64 }));
     let struck = process.is_some_and(|process| kill_process(process, signal).is_ok());
@@ -78,7 +78,7 @@ pub(super) fn case(bed: &Bed, number: usize, mut draw: Draw) -> Result<Outcome, 
         let _ = kill_process(process, Signal::CONT);
     }
     let at = Instant::now();
-    let ended = run.end(RANKS, way.bound(), way.bound())?;
+    let ended = run.end(RANKS, launch.bound(), launch.bound())?;
     let mut outcome = Outcome::of(what);
     outcome.took_ms = Some(at.elapsed().as_millis() as u64);
     outcome.faults = ended.faults;
@@ -118,12 +118,12 @@ fn is_ignored(signal: Signal) -> bool {
     mask.is_some_and(|mask| mask & 1 << (signal.as_raw() - 1) != 0)
 }
 
-fn closed(bed: &Bed, number: usize) -> Result<Outcome, Box<dyn Error>> {
+fn closed(environment: &Environment, number: usize) -> Result<Outcome, Box<dyn Error>> {
     let (what, line, codes) = CLOSED[number];
     let mut command = Command::new("sh");
     // The reader ends immediately; the status of the writer is written to a file.
     let line = format!("{{ sleep 0.1; {line} 2>&1; echo $? >code; }} | true; cat code >&2");
-    command.args(["-c", &line]).args([&bed.onesided, &bed.program]);
+    command.args(["-c", &line]).args([&environment.onesided, &environment.program]);
     let ended = Run::start(command, place()?)?.end(0, Duration::from_secs(15), Duration::from_secs(5))?;
     let mut outcome = Outcome::of(what.to_owned());
     outcome.faults = ended.faults;

@@ -9,7 +9,7 @@
 //! have been resumed elsewhere, so the voters have to be the larger part according to that epoch,
 //! too.
 
-use super::mistake::Mistake;
+use super::mutant::Mutant;
 use crate::wire::Vote;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub(super) struct Ballot {
     pub(super) votes: BTreeMap<u32, Vote>,
-    pub(super) mistake: Option<Mistake>,
+    pub(super) mutant: Option<Mutant>,
 }
 
 /// The result of counting a ballot.
@@ -70,10 +70,10 @@ impl Ballot {
         gone.extend(self.ended().into_keys());
         let base = self.side(nodes, &gone, &[]);
         let pending = self.votes.values().flat_map(|vote| &vote.pending).filter(|(number, _)| *number > epoch);
-        let larger_then = |lost: &[u32]| self.side(nodes, &gone, lost).is_larger(self.mistake);
-        let forgets = self.mistake == Some(Mistake::PendingForgotten);
+        let larger_then = |lost: &[u32]| self.side(nodes, &gone, lost).is_larger(self.mutant);
+        let forgets = self.mutant == Some(Mutant::PendingForgotten);
         let larger =
-            base.is_larger(self.mistake) && (forgets || pending.map(|(_, lost)| lost).all(|lost| larger_then(lost)));
+            base.is_larger(self.mutant) && (forgets || pending.map(|(_, lost)| lost).all(|lost| larger_then(lost)));
         // A rank that has left is not part of this, but may be communicated with until all have
         // ended.
         let (dead, ended) = (self.dead(), self.ended());
@@ -94,7 +94,7 @@ impl Ballot {
                 false => absent.insert(*node),
             };
         }
-        let by_halves = self.mistake == Some(Mistake::HostsByHalves);
+        let by_halves = self.mutant == Some(Mutant::HostsByHalves);
         let here = if by_halves { some } else { &running - &absent };
         Side { running, here }
     }
@@ -111,9 +111,9 @@ struct Side {
 impl Side {
     /// Returns whether it is the larger part: more than half of the hosts, or half of them
     /// including rank 0's.
-    fn is_larger(&self, mistake: Option<Mistake>) -> bool {
+    fn is_larger(&self, mutant: Option<Mutant>) -> bool {
         let (here, all) = (2 * self.here.len(), self.running.len());
-        here > all || (here == all && (self.here.contains(&0) || all == 0 || mistake == Some(Mistake::AnyHalf)))
+        here > all || (here == all && (self.here.contains(&0) || all == 0 || mutant == Some(Mutant::AnyHalf)))
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn ballot(votes: impl IntoIterator<Item = Vote>) -> Ballot {
-        Ballot { votes: votes.into_iter().map(|vote| (vote.rank, vote)).collect(), mistake: None }
+        Ballot { votes: votes.into_iter().map(|vote| (vote.rank, vote)).collect(), mutant: None }
     }
 
     fn plain(rank: u32) -> Vote {

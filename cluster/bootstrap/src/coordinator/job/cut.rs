@@ -1,6 +1,6 @@
 //! A job whose hosts no longer reach each other continues on at most one side.
 
-use super::{Job, Member, mistake::Mistake};
+use super::{Job, Member, mutant::Mutant};
 use std::collections::BTreeSet;
 
 /// The code of the abort on the smaller side.
@@ -20,7 +20,7 @@ impl Job {
         let here: BTreeSet<u32> = self.members.iter().filter(runs_here).map(|member| member.node).collect();
         let away = self.members.iter().filter(|member| member.away && !member.told);
         let away: BTreeSet<u32> = away.map(|member| member.node).filter(|node| !here.contains(node)).collect();
-        let tie = here.len() == away.len() && self.mistake() != Some(Mistake::AnyHalf);
+        let tie = here.len() == away.len() && self.mutant() != Some(Mutant::AnyHalf);
         let smaller = here.len() < away.len() || (tie && away.contains(&0));
         (smaller && self.members.iter().any(Member::is_here)).then(|| {
             format!(

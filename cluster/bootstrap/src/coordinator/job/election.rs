@@ -53,15 +53,15 @@ impl Job {
         let (from, end) = (now + this.plan.lease, now + this.plan.lease * 3 / 2);
         let (roster, ballot) = (roster.clone(), Ballot::default());
         this.ballot = Some(Election { roster, ballot, from, until: from, end });
-        this.phase = Phase::Standing;
+        this.phase = Phase::Standby;
         this
     }
 
     #[cfg(test)]
-    pub(super) fn with_mistake(mut self, mistake: Option<super::mistake::Mistake>) -> Self {
-        self.mistake = mistake;
+    pub(super) fn with_mutant(mut self, mutant: Option<super::mutant::Mutant>) -> Self {
+        self.mutant = mutant;
         if let Some(election) = &mut self.ballot {
-            election.ballot.mistake = mistake;
+            election.ballot.mutant = mutant;
         }
         self
     }
@@ -77,7 +77,7 @@ impl Job {
             return Err(Broken::misused("it has the number of another rank, or of none"));
         };
         match (&self.phase, &mut self.ballot) {
-            (Phase::Standing, Some(election)) => {
+            (Phase::Standby, Some(election)) => {
                 (member.line, member.heard) = (Some(token), now);
                 if election.ballot.votes.is_empty() {
                     // The first vote may be late: it is not rejected before equally late ranks have
@@ -130,7 +130,7 @@ impl Job {
 
     fn let_go(&mut self, tally: &Tally) {
         let text = format!("{} of {} hosts have found each other, which must not go on alone", tally.here, tally.of);
-        self.tell_all(&Down::NotElected { text });
+        self.send_to_all(&Down::NotElected { text });
         for member in &mut self.members {
             self.orders.extend(member.line.take().map(Order::CloseGently));
         }
@@ -142,7 +142,7 @@ impl Job {
         self.next_beat = now + self.plan.lease / 4;
         self.last_epoch = ballot.last_epoch();
         self.changed = true;
-        self.tell_all(&Down::Elected);
+        self.send_to_all(&Down::Elected);
         let ended = ballot.ended();
         let dead = ballot.dead();
         let mut dismissed = Vec::new();
@@ -165,11 +165,11 @@ impl Job {
             self.orders.push_back(Order::Send(token, Down::Dismissed { text }.frame()));
             self.orders.push_back(Order::CloseGently(token));
         }
-        self.tell_what_others_know(&ballot);
+        self.send_known_votes(&ballot);
         for (rank, lost) in ended {
             match lost {
-                None => self.tell_here(&Down::Left { rank }),
-                Some(text) => self.tell_here(&Down::Lost { rank, text }),
+                None => self.send_to_connected(&Down::Left { rank }),
+                Some(text) => self.send_to_connected(&Down::Lost { rank, text }),
             }
         }
         self.begin_epoch(now);
@@ -177,7 +177,7 @@ impl Job {
     }
 
     /// Sends the result of the last epoch to the ranks that have missed it.
-    fn tell_what_others_know(&mut self, ballot: &Ballot) {
+    fn send_known_votes(&mut self, ballot: &Ballot) {
         let epoch = ballot.epoch();
         let Some(vote) = ballot.votes.values().find(|vote| vote.epoch == epoch) else { return };
         let length = (vote.resume.len() as u32).to_le_bytes();

@@ -2,7 +2,7 @@
 //!
 //! A lost rank may have operations in flight, and other ranks may wait for it. So all present ranks
 //! first *drain* their operations in flight, then *reopen* their endpoints, and only then *resume*,
-//! with the cards of all ranks and the loss. A loss during an epoch begins a higher epoch.
+//! with the contacts of all ranks and the loss. A loss during an epoch begins a higher epoch.
 
 use super::{Job, Order, Phase, cut::CUT};
 use crate::{End, wire::Down};
@@ -85,7 +85,7 @@ impl Job {
         let (number, answers) = (self.last_epoch, vec![None; self.members.len()]);
         self.epoch = Some(Epoch { number, step: Step::Drain, answers, until: now + self.plan.lease });
         let lost = self.untold().map(|(rank, _)| rank).collect();
-        self.tell_here(&Down::Drain { epoch: number, lost });
+        self.send_to_connected(&Down::Drain { epoch: number, lost });
         self.disturb();
     }
 
@@ -101,17 +101,17 @@ impl Job {
         self.answer(now, index, epoch, Step::Drain, Vec::new());
     }
 
-    pub(super) fn reopened(&mut self, now: Instant, index: usize, epoch: u64, card: Vec<u8>) {
-        self.answer(now, index, epoch, Step::Reopen, card);
+    pub(super) fn reopened(&mut self, now: Instant, index: usize, epoch: u64, contact: Vec<u8>) {
+        self.answer(now, index, epoch, Step::Reopen, contact);
     }
 
     /// Records an answer. An answer to an earlier epoch is ignored.
-    fn answer(&mut self, now: Instant, index: usize, number: u64, step: Step, card: Vec<u8>) {
+    fn answer(&mut self, now: Instant, index: usize, number: u64, step: Step, contact: Vec<u8>) {
         if let Some(epoch) = &mut self.epoch
             && epoch.number == number
             && epoch.step == step
         {
-            epoch.answers[index].get_or_insert(card);
+            epoch.answers[index].get_or_insert(contact);
             self.check_epoch(now);
         }
     }
@@ -131,20 +131,20 @@ impl Job {
                     epoch.step = Step::Reopen;
                     epoch.until = now + self.plan.lease;
                     epoch.answers.fill(None);
-                    self.tell_here(&Down::Reopen { epoch: number });
+                    self.send_to_connected(&Down::Reopen { epoch: number });
                 }
                 Step::Reopen => {
                     let both = self.members.iter().zip(&mut epoch.answers);
-                    let cards = both.map(|(member, card)| card.take().filter(|_| member.is_here())).collect();
+                    let contacts = both.map(|(member, contact)| contact.take().filter(|_| member.is_here())).collect();
                     let lost = self.untold().collect();
-                    self.tell_here(&Down::Resume { epoch: number, cards, lost });
+                    self.send_to_connected(&Down::Resume { epoch: number, contacts, lost });
                     self.epoch = None;
                     for member in &mut self.members {
                         member.told |= matches!(member.end, Some(End::Lost(_)));
                     }
                     self.check_rounds();
                     self.check_all_ended();
-                    self.check_standstill();
+                    self.check_deadlock();
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(crate) fn run<'a>(plan: Plan, stands: bool, now: Instant, steps: impl Iterat
         }
         if let Some(up) = Up::read(message) {
             let heard = match known.get(&token).copied().flatten() {
-                Some(rank) => job.hear(now, rank, up),
+                Some(rank) => job.on_message(now, rank, up),
                 None => job.receive(now, token, up).map(|rank| _ = known.insert(token, rank)),
             };
             if heard.is_err() {

@@ -83,7 +83,7 @@ impl Job {
         for (number, round) in rounds.0.iter_mut().filter(|(_, round)| !round.over) {
             if round.came == self.members.len() {
                 let items = round.items.iter_mut().filter_map(Option::take).collect();
-                self.tell_here(&Down::Gathered { round: *number, items });
+                self.send_to_connected(&Down::Gathered { round: *number, items });
                 round.over = true;
                 continue;
             }

@@ -108,7 +108,7 @@ pub(super) fn hex(random: &mut Random) -> String {
 
 /// Returns a vote whose last resume belongs to a job of four ranks.
 pub(super) fn vote(rank: u32, epoch: u64, round: u64) -> Vote {
-    let resume = Down::Resume { epoch, cards: vec![None; 4], lost: vec![] }.frame();
+    let resume = Down::Resume { epoch, contacts: vec![None; 4], lost: vec![] }.frame();
     let resume = if epoch > 0 { resume[4..].to_vec() } else { Vec::new() };
     Vote { rank, epoch, resume, round, ..Vote::default() }
 }
@@ -131,7 +131,7 @@ pub(super) fn any_up(random: &mut Random) -> Up {
         1 => Up::Beat,
         2 => Up::Item { round: random.number(), within: random.time(), bytes: random.bytes(9) },
         3 => Up::Drained { epoch: random.number() },
-        4 => Up::Reopened { epoch: random.number(), card: random.bytes(9) },
+        4 => Up::Reopened { epoch: random.number(), contact: random.bytes(9) },
         5 => Up::Left,
         6 => Up::Lost { text: random.text() },
         7 => Up::Abort { code: random.number() as i32, text: random.text() },
@@ -165,7 +165,7 @@ pub(super) fn any_down(random: &mut Random) -> Down {
         7 => Down::Reopen { epoch: random.number() },
         8 => Down::Resume {
             epoch: random.number(),
-            cards: random.many(|random| random.maybe(|random| random.bytes(9))),
+            contacts: random.many(|random| random.maybe(|random| random.bytes(9))),
             lost: random.many(end),
         },
         9 => Down::Left { rank: random.rank() },

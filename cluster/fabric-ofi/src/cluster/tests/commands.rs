@@ -2,7 +2,7 @@
 //! are dropped and ranks are lost.
 
 use super::{drain::reopened, *};
-use crate::cluster::mistake::Mistake;
+use crate::cluster::mutant::Mutant;
 use rdma_fabric::{
     ControlQueue, Deps, Fabric,
     control_queue::{Command, Inline, MrqNotice, Posting, QueueError, QueueMode, QueueSpec, Stadd},
@@ -22,7 +22,7 @@ struct Desk {
 impl Desk {
     fn at(ranks: &Ranks, rank: usize, spec: QueueSpec) -> Self {
         let fabric = ranks.members[rank].fabric();
-        let (region, queue) = (fabric.alloc(LEN + 64).unwrap(), fabric.open_queue(spec).unwrap());
+        let (region, queue) = (fabric.alloc(LEN + 64).unwrap(), fabric.queues().open(spec).unwrap());
         let at = queue.register_fixed(&region, 7).unwrap();
         Desk { queue, region, at, fabric }
     }
@@ -48,10 +48,10 @@ impl Desk {
 
 /// Returns the number of flags under strong order that arrived before the long puts posted before
 /// them.
-fn early_flags(mistake: Option<Mistake>) -> usize {
+fn early_flags(mutant: Option<Mutant>) -> usize {
     let ranks = Ranks::over(2, || domain().limited(4096));
     let (from, to) = (Desk::at(&ranks, 0, NORMAL), Desk::at(&ranks, 1, NORMAL));
-    ranks.with(1, |state| state.core.mistake = mistake);
+    ranks.with(1, |state| state.core.mutant = mutant);
     let mut early = 0;
     for round in 1..=10u8 {
         from.fill(round);
@@ -73,7 +73,7 @@ fn strong_order_holds_behind_a_long_put() {
 
 #[test]
 fn a_command_that_overtakes_a_long_put_is_found() {
-    assert!(early_flags(Some(Mistake::OvertakesMoves)) > 0);
+    assert!(early_flags(Some(Mutant::OvertakesMoves)) > 0);
 }
 
 #[test]
@@ -188,13 +188,13 @@ fn commands_for_a_lost_rank_end() {
     let (here, there) = (Desk::at(&ranks, 0, NORMAL), Desk::at(&ranks, 1, NORMAL));
     let to = there.queue.id();
     // Rank 1 no longer serves requests.
-    let _kept = ranks.members[1].net.keep_attended();
+    let _kept = ranks.members[1].net.hold_progress();
     for len in [8, LEN as u32] {
         here.post(Posting::new(Command::put(to, here.at, there.at, len)).local(1).tcq(1));
     }
     let contacts = reopened(&ranks, 1, &[1]);
     for rank in [0, 2] {
-        ranks.members[rank].meet(&contacts).unwrap();
+        ranks.members[rank].connect(&contacts).unwrap();
         ranks.members[rank].resume(&[Rank::new(1)]);
     }
     for _ in 0..2 {
@@ -219,7 +219,7 @@ fn commands_go_on_after_an_epoch() {
     here.post(put);
     let contacts = reopened(&ranks, 2, &[2]);
     for rank in [0, 1] {
-        ranks.members[rank].meet(&contacts).unwrap();
+        ranks.members[rank].connect(&contacts).unwrap();
         ranks.members[rank].resume(&[Rank::new(2)]);
     }
     for _ in 0..2 {

@@ -1,7 +1,7 @@
 //! Losses: the operations in flight, and ranks to which a loss is reported at different times.
 
 use super::*;
-use crate::cluster::{core::Phase, mistake::Mistake};
+use crate::cluster::{core::Phase, mutant::Mutant};
 
 /// Lets all surviving ranks drain and reopen after these losses. Returns the new contact data.
 pub(super) fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Vec<u8>>> {
@@ -14,20 +14,20 @@ pub(super) fn reopened(ranks: &Ranks, epoch: u64, lost: &[u32]) -> Vec<Option<Ve
 }
 
 /// Rank 0 continues before rank 1 has the contact data. Returns whether rank 1 has answered it.
-fn asks_early(mistake: Option<Mistake>) -> bool {
+fn asks_early(mutant: Option<Mutant>) -> bool {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
     let word = ranks.members[0].fabric().remote_word::<u64>(ranks.at(1, &region)).unwrap();
     let contacts = reopened(&ranks, 1, &[]);
-    ranks.with(1, |state| state.core.mistake = mistake);
-    ranks.members[0].meet(&contacts).unwrap();
+    ranks.with(1, |state| state.core.mutant = mutant);
+    ranks.members[0].connect(&contacts).unwrap();
     ranks.members[0].resume(&[]);
     let fabric = ranks.members[0].fabric();
     let (early, adds) = done_within(SHORT, move || block_on(fabric.fetch_add(&word, 1)));
     assert!(!early, "rank 1 can't answer yet");
-    ranks.members[1].meet(&contacts).unwrap();
+    ranks.members[1].connect(&contacts).unwrap();
     ranks.members[1].resume(&[]);
-    let answered = if mistake.is_some() {
+    let answered = if mutant.is_some() {
         thread::sleep(4 * SHORT);
         adds.is_finished()
     } else {
@@ -46,19 +46,19 @@ fn who_goes_on_first_is_answered_when_the_others_are_known() {
 
 #[test]
 fn dropping_answers_to_ranks_that_are_not_known_yet_is_found() {
-    assert!(!asks_early(Some(Mistake::DropsUnmet)));
+    assert!(!asks_early(Some(Mutant::DropsUnmet)));
 }
 
 #[test]
 fn all_is_over_only_when_it_is() {
-    for mistake in [None, Some(Mistake::DrainedAtOnce)] {
+    for mutant in [None, Some(Mutant::DrainedAtOnce)] {
         let ranks = Ranks::new(3);
         let region = ranks.region(1, 64);
-        let id = ranks.under_way(0, (1, &region), None);
-        ranks.with(0, |state| state.core.mistake = mistake);
+        let id = ranks.in_flight(0, (1, &region), None);
+        ranks.with(0, |state| state.core.mutant = mutant);
         ranks.members[0].drain(4, &[Rank::new(2)]);
         thread::sleep(SHORT);
-        assert_eq!(ranks.told[0].all().is_empty(), mistake.is_none());
+        assert_eq!(ranks.told[0].all().is_empty(), mutant.is_none());
         ranks.over_now(0, id);
         assert_eq!(ranks.told[0].all(), [4]);
         ranks.kill(1);
@@ -69,7 +69,7 @@ fn all_is_over_only_when_it_is() {
 fn a_second_loss_begins_another_drain() {
     let ranks = Ranks::new(3);
     let region = ranks.region(2, 64);
-    let _id = ranks.under_way(0, (2, &region), None);
+    let _id = ranks.in_flight(0, (2, &region), None);
     ranks.members[0].drain(1, &[Rank::new(1)]);
     assert!(ranks.told[0].all().is_empty());
     // The operations with rank 2 will never complete.
@@ -78,14 +78,14 @@ fn a_second_loss_begins_another_drain() {
     ranks.members[0].reopen().unwrap();
     ranks.members[0].resume(&[Rank::new(1), Rank::new(2)]);
     ranks.kill(2);
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
 }
 
 #[test]
 fn a_rank_that_says_its_loss_does_not_end_a_drain() {
     let ranks = Ranks::new(4);
     let region = ranks.region(3, 64);
-    let id = ranks.under_way(0, (3, &region), None);
+    let id = ranks.in_flight(0, (3, &region), None);
     ranks.members[0].drain(7, &[Rank::new(1)]);
     ranks.members[0].lost(Rank::new(2));
     assert_eq!(ranks.with(0, |state| state.core.phase), Phase::Draining);
@@ -102,14 +102,14 @@ fn what_is_told_during_a_drain_is_told_afterwards() {
     ranks.members[1].drain(1, &[]);
     assert_eq!((ranks.told[0].all(), ranks.told[1].all()), (vec![1], vec![1]));
     let before = ranks.members[1].counters().served;
-    ranks.members[0].net.tell_card(&[1], &[1, 2, 3]);
+    ranks.members[0].net.send_control_record(&[1], &[1, 2, 3]);
     thread::sleep(SHORT);
     assert_eq!(ranks.members[1].counters().served, before, "the answer might come too late");
     let contacts: Vec<_> = ranks.members.iter().map(|member| Some(member.reopen().unwrap())).collect();
-    ranks.members.iter().for_each(|member| member.meet(&contacts).unwrap());
+    ranks.members.iter().for_each(|member| member.connect(&contacts).unwrap());
     ranks.members.iter().for_each(|member| member.resume(&[]));
     assert!(becomes(|| ranks.members[1].counters().served == before + 1));
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_rank_whose_endpoint_has_failed_delays_nobody() {
     assert_eq!(ranks.told[0].all(), [1]);
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    ranks.under_way(0, (1, &region), None);
+    ranks.in_flight(0, (1, &region), None);
     ranks.with(0, |state| state.core.grace = Duration::from_millis(20));
     ranks.members[0].drain(1, &[]);
     assert!(ranks.told[0].all().is_empty());
@@ -132,14 +132,14 @@ fn a_rank_whose_endpoint_has_failed_delays_nobody() {
 fn what_the_network_refused_ends_though_the_program_looks_all_the_time() {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    let id = ranks.under_way(0, (1, &region), None);
+    let id = ranks.in_flight(0, (1, &region), None);
     ranks.with(0, |state| {
         state.core.grace = Duration::from_millis(20);
         state.core.refuse(id, network_error());
     });
     let over = || {
         ranks.members[0].net.look();
-        ranks.with(0, |state| state.core.flights.under_way() == 0)
+        ranks.with(0, |state| state.core.flights.in_flight() == 0)
     };
     assert!(becomes(over));
 }

@@ -4,22 +4,22 @@ use super::*;
 use crate::cluster::{
     directory::Directory,
     message::{Answer, Head, Kind},
-    mistake::Mistake,
+    mutant::Mutant,
     outbox::answer_tag,
     polling,
     rma::Origin,
 };
 use core::task::{Context, Waker};
-use rdma_fabric::provider::{Slot, Token};
+use rdma_fabric::provider::{Token, WaitState};
 use std::{num::NonZeroU64, sync::atomic::AtomicBool, task::Wake};
 
 /// Drops a region of rank 1 while rank 0 has an operation in flight in it; returns whether the drop
 /// waited.
-fn drop_waits(mistake: Option<Mistake>) -> bool {
+fn drop_waits(mutant: Option<Mutant>) -> bool {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    let id = ranks.under_way(0, (1, &region), None);
-    ranks.with(0, |state| state.core.mistake = mistake);
+    let id = ranks.in_flight(0, (1, &region), None);
+    ranks.with(0, |state| state.core.mutant = mutant);
     let (early, dropped) = done_within(SHORT, move || drop(region));
     ranks.over_now(0, id);
     dropped.join().unwrap();
@@ -33,19 +33,19 @@ fn memory_is_not_given_up_while_an_operation_is_inside() {
 
 #[test]
 fn answering_a_revocation_too_early_is_found() {
-    assert!(!drop_waits(Some(Mistake::AnswersAtOnce)));
+    assert!(!drop_waits(Some(Mutant::AnswersAtOnce)));
 }
 
 #[test]
 fn memory_of_an_operation_that_outlives_its_peer_is_kept() {
     let ranks = Ranks::new(2);
     let (there, own) = (ranks.region(1, 64), ranks.region(0, 64));
-    let id = ranks.under_way(0, (1, &there), Some(&own));
+    let id = ranks.in_flight(0, (1, &there), Some(&own));
     // Rank 1 announced its loss itself: the endpoint stays open, and the get may still write
     // memory.
     ranks.members[0].lost(Rank::new(1));
     ranks.kill(1);
-    assert_eq!(ranks.with(0, |state| state.core.flights.under_way()), 0, "the program is told at once");
+    assert_eq!(ranks.with(0, |state| state.core.flights.in_flight()), 0, "the program is told at once");
     let (early, dropped) = done_within(SHORT, move || drop(own));
     assert!(!early);
     ranks.over_now(0, id);
@@ -56,7 +56,7 @@ fn memory_of_an_operation_that_outlives_its_peer_is_kept() {
 fn a_closed_endpoint_keeps_no_memory() {
     let ranks = Ranks::new(2);
     let (there, own) = (ranks.region(1, 64), ranks.region(0, 64));
-    ranks.under_way(0, (1, &there), Some(&own));
+    ranks.in_flight(0, (1, &there), Some(&own));
     ranks.members[0].drain(1, &[Rank::new(1)]);
     ranks.members[0].reopen().unwrap();
     ranks.members[0].resume(&[Rank::new(1)]);
@@ -71,14 +71,14 @@ fn own_memory_that_another_thread_has_just_dropped_is_no_source() {
     let (there, own) = (ranks.region(1, 4096), ranks.region(0, 4096));
     let key = own.key();
     let at = ranks.members[0].part().locate(key).unwrap().at as usize;
-    let (far, _) = ranks.members[0].net.region(Rank::new(1), there.key()).unwrap();
+    let (remote, _) = ranks.members[0].net.region(Rank::new(1), there.key()).unwrap();
     let put = || {
         ranks.with(0, |state| {
-            state.write(Flight::new(1, Job::Put), &far, 0, Origin::Own(key, at..at + 4096)).map(|id| id.is_some())
+            state.write(Flight::new(1, Job::Put), &remote, 0, Origin::Own(key, at..at + 4096)).map(|id| id.is_some())
         })
     };
     assert_eq!(put(), Ok(true));
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
     let stale = Err(FabricError::StaleRegion { rank: Rank::new(0), region: key });
     // Both while the region is being dropped and afterwards.
     ranks.with(0, |state| _ = state.core.directory.close(key));
@@ -91,12 +91,12 @@ fn own_memory_that_another_thread_has_just_dropped_is_no_source() {
 fn answers_that_fit_no_request_change_nothing() {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    let id = ranks.under_way(0, (1, &region), None);
+    let id = ranks.in_flight(0, (1, &region), None);
     ranks.with(0, |state| {
         let core = &mut state.core;
-        let head = Head { door: core.door, id, ..Head::ask(Kind::Done, 1, region.key()) };
+        let head = Head { door: core.door, id, ..Head::request(Kind::Done, 1, region.key()) };
         core.receive(&head.to_bytes());
-        assert_eq!(core.flights.under_way(), 1, "a put is not over by an answer");
+        assert_eq!(core.flights.in_flight(), 1, "a put is not over by an answer");
         // The location of a region must be within a rank's heap.
         let asked = core.flights.add(Flight { wanted: true, ..Flight::new(1, Job::Locate(region.key())) });
         let head = Head { id: asked, a: u64::MAX - 7, b: 64, ..head };
@@ -115,7 +115,7 @@ fn notices_whose_numbers_are_wrong_are_refused() {
     let region = ranks.region(0, 64);
     ranks.with(0, |state| {
         let core = &mut state.core;
-        let head = Head { door: core.door, ..Head::ask(Kind::Notice, 1, region.key()) };
+        let head = Head { door: core.door, ..Head::request(Kind::Notice, 1, region.key()) };
         for head in [
             Head { detail: 1, b: 9, ..head },
             Head { detail: 0, b: u64::MAX, offset: 8, ..head },
@@ -157,11 +157,11 @@ fn wakers_are_called_and_dropped_without_the_lock() {
     let ranks = Ranks::new(2);
     let (member, locked) = (ranks.members[0].clone(), Arc::new(AtomicBool::new(false)));
     // Suspends the progress thread, so no other thread takes the lock.
-    let kept = member.net.keep_attended();
+    let kept = member.net.hold_progress();
     let region = ranks.region(1, 64);
     let waker = || Waker::from(Arc::new(Looks(member.clone(), locked.clone())));
     for forgets in [true, false] {
-        let id = ranks.under_way(0, (1, &region), None);
+        let id = ranks.in_flight(0, (1, &region), None);
         ranks.with(0, |state| state.core.flights.get(id).unwrap().wanted = true);
         let token = Token(NonZeroU64::new(id).unwrap());
         for _ in 0..2 {
@@ -201,13 +201,18 @@ fn who_finds_no_room_because_of_messages_is_woken_when_they_have_left() {
     ranks.with(0, |state| {
         let core = &mut state.core;
         core.phase = crate::cluster::core::Phase::Running;
-        core.send_soon(1, answer_tag(1), Head::ask(Kind::Done, 0, rdma_fabric::RegionKey::from_bits(0)), Vec::new());
+        core.send_soon(
+            1,
+            answer_tag(1),
+            Head::request(Kind::Done, 0, rdma_fabric::RegionKey::from_bits(0)),
+            Vec::new(),
+        );
     });
     let counts = Arc::new(Counts(AtomicU64::new(0)));
     let waker = Waker::from(counts.clone());
-    let mut slot = Slot::default();
-    assert!(polling::room(&member.net, &mut slot, None, &mut Context::from_waker(&waker)).is_pending());
-    member.meet(&contacts).unwrap();
+    let mut wait_state = WaitState::default();
+    assert!(polling::room(&member.net, &mut wait_state, None, &mut Context::from_waker(&waker)).is_pending());
+    member.connect(&contacts).unwrap();
     assert!(becomes(|| counts.0.load(Relaxed) > 0));
 }
 
@@ -215,11 +220,11 @@ fn who_finds_no_room_because_of_messages_is_woken_when_they_have_left() {
 fn a_rank_is_lost_when_what_it_posted_is_over() {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    let id = ranks.under_way(0, (1, &region), None);
+    let id = ranks.in_flight(0, (1, &region), None);
     let member = ranks.members[0].clone();
     let fails = async |_: rdma_fabric::Fabric| -> rdma_fabric::ProgramResult<()> { Err("on purpose".into()) };
     let (early, ended) = done_within(SHORT, move || {
-        let program = member.settling(&fails, LONG);
+        let program = member.with_shutdown(&fails, LONG);
         member.part().run(member.fabric(), &program).is_err()
     });
     let fate = || ranks.members[0].part().fate(Rank::new(0));
@@ -244,7 +249,7 @@ fn is_foreign(posted: rdma_fabric::provider::Posted) -> bool {
 fn a_place_of_another_job_is_refused() {
     use rdma_fabric::{
         Amo,
-        provider::{Anchor, Place, Sink, Source},
+        provider::{KeepAlive, Place, Sink, Source},
     };
     const BYTES: usize = 4096;
     let jobs = [Ranks::new(2), Ranks::new(2)];
@@ -253,10 +258,10 @@ fn a_place_of_another_job_is_refused() {
         let span = jobs[job].members[0].fabric().remote_span::<u8>(region.at(Rank::new(rank), 0), BYTES);
         span.unwrap().place().clone()
     };
-    let (far, own) = (place(1, 1, &ours.0), place(1, 0, &ours.1));
+    let (remote, own) = (place(1, 1, &ours.0), place(1, 0, &ours.1));
     let fabric = jobs[1].members[0].fabric();
     let (provider, mut bytes) = (fabric.provider(), [7; BYTES]);
-    let made_up = Place::remote(far.addr(), BYTES, Anchor::new(far.clone()));
+    let made_up = Place::remote(remote.addr(), BYTES, KeepAlive::new(remote.clone()));
     for alien in [place(0, 1, &theirs.0), made_up] {
         assert!(is_foreign(provider.put(&alien, Source::Bytes(&bytes), None)), "put");
         assert!(is_foreign(provider.put(&alien, Source::Bytes(&bytes), Some(1))), "put with notice");
@@ -266,14 +271,14 @@ fn a_place_of_another_job_is_refused() {
     let alien = place(0, 0, &theirs.1);
     for alien in [alien.clone(), alien.hidden()] {
         for len in [8, BYTES] {
-            let (alien, far) = (alien.part(0, len).unwrap(), far.part(0, len).unwrap());
-            assert!(is_foreign(provider.put(&far, Source::Place(&alien), None)), "put of {len} bytes from");
-            assert!(is_foreign(provider.put(&far, Source::Place(&alien), Some(1))), "put with notice from");
-            assert!(is_foreign(provider.get(&far, Sink::Place(&alien))), "get of {len} bytes into");
+            let (alien, remote) = (alien.part(0, len).unwrap(), remote.part(0, len).unwrap());
+            assert!(is_foreign(provider.put(&remote, Source::Place(&alien), None)), "put of {len} bytes from");
+            assert!(is_foreign(provider.put(&remote, Source::Place(&alien), Some(1))), "put with notice from");
+            assert!(is_foreign(provider.get(&remote, Sink::Place(&alien))), "get of {len} bytes into");
         }
         assert!(is_foreign(provider.put(&own, Source::Place(&alien), None)), "put on the own node");
     }
     let other = jobs[0].members[1].fabric();
-    let opened = provider.keyless().unwrap().open(&other, rdma_fabric::Pact::copies([1, 2]));
+    let opened = provider.protected().unwrap().open(&other, rdma_fabric::AccessPolicy::copies([1, 2]));
     assert!(matches!(opened, Err(FabricError::Unsupported { .. })), "a handle like that of another rank");
 }

@@ -97,7 +97,7 @@ impl Ranks {
             all.told.push(told);
             contacts.push(contact);
         }
-        all.members.iter().for_each(|member| member.meet(&contacts).unwrap());
+        all.members.iter().for_each(|member| member.connect(&contacts).unwrap());
         Ok(all)
     }
 
@@ -124,22 +124,22 @@ impl Ranks {
 
     /// Starts an operation of one rank in a region of another rank, with a local region as the
     /// local memory. It completes in [`Ranks::over_now`]. Returns its id.
-    fn under_way(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
+    fn in_flight(&self, rank: usize, to: (usize, &Region), own: Option<&Region>) -> u64 {
         let net = &self.members[rank].net;
-        let (far, _) = net.region(Rank::new(to.0 as u32), to.1.key()).unwrap();
+        let (remote, _) = net.region(Rank::new(to.0 as u32), to.1.key()).unwrap();
         self.with(rank, |state| {
             let core = &mut state.core;
             let own = own.map(Region::key);
             let mut flight = Flight::new(to.0 as u32, Job::Put);
-            (flight.far, flight.own, flight.posted) = (Some(far.clone()), own, true);
+            (flight.remote, flight.own, flight.posted) = (Some(remote.clone()), own, true);
             let id = core.flights.add(flight);
-            core.directory.enter(&far, own);
+            core.directory.enter(&remote, own);
             id
         })
     }
 
     fn over_now(&self, rank: usize, id: u64) {
-        self.with(rank, |state| state.core.over(id, Ok(crate::Brought::Nothing)));
+        self.with(rank, |state| state.core.complete(id, Ok(crate::Brought::Nothing)));
     }
 }
 

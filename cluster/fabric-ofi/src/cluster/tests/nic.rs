@@ -31,23 +31,25 @@ fn all_words_but_own_loads_and_stores_go_by_atomics() {
     let ranks = ranks(2);
     let region = ranks.region(1, 64);
     let at = |offset: u64| RemoteAddr { offset, ..ranks.at(1, &region) };
-    let [far, near] = [0, 1].map(|rank| ranks.members[rank].fabric());
+    let [remote, near] = [0, 1].map(|rank| ranks.members[rank].fabric());
     let before = [0, 1].map(|rank| ranks.members[rank].counters());
     let done = |rank: usize, what: fn(&Counters) -> u64| what(&ranks.members[rank].counters()) - what(&before[rank]);
-    assert!(far.caps().atomics == Atomics::Hardware && !far.caps().coherent_atomics && !far.caps().queue_atomics());
+    assert!(
+        remote.caps().atomics == Atomics::Hardware && !remote.caps().coherent_atomics && !remote.caps().queue_atomics()
+    );
     block_on(async {
-        let (word, own) = (far.remote_word::<u64>(at(0)).unwrap(), near.remote_word::<u64>(at(0)).unwrap());
-        far.put_word(&word, 7).await.unwrap();
-        far.flush(Rank::new(1)).await.unwrap();
-        assert_eq!(far.get_word(&word).await.unwrap(), 7);
-        assert_eq!(far.fetch_add(&word, 1).await.unwrap(), 7);
+        let (word, own) = (remote.remote_word::<u64>(at(0)).unwrap(), near.remote_word::<u64>(at(0)).unwrap());
+        remote.put_word(&word, 7).await.unwrap();
+        remote.flush(Rank::new(1)).await.unwrap();
+        assert_eq!(remote.get_word(&word).await.unwrap(), 7);
+        assert_eq!(remote.fetch_add(&word, 1).await.unwrap(), 7);
         assert_eq!(near.fetch_add(&own, 2).await.unwrap(), 8);
-        assert_eq!(near.atomic_now(&own, Amo::Add(1)), None, "not by this CPU");
+        assert_eq!(near.direct().atomic(&own, Amo::Add(1)), None, "not by this CPU");
         assert_eq!(near.get_word(&own).await.unwrap(), 10);
-        let narrow = far.remote_word::<u32>(at(12)).unwrap();
-        far.put_word(&narrow, u32::MAX).await.unwrap();
-        assert_eq!(far.fetch_add(&narrow, 2).await.unwrap(), u32::MAX);
-        assert_eq!(far.get_word(&narrow).await.unwrap(), 1);
+        let narrow = remote.remote_word::<u32>(at(12)).unwrap();
+        remote.put_word(&narrow, u32::MAX).await.unwrap();
+        assert_eq!(remote.fetch_add(&narrow, 2).await.unwrap(), u32::MAX);
+        assert_eq!(remote.get_word(&narrow).await.unwrap(), 1);
     });
     let own = region.word::<u64>(&near, 0).unwrap();
     near.store(&own, 3).unwrap();
@@ -64,7 +66,7 @@ fn a_region_outlives_the_own_atomics_on_it() {
     let own = net.own_by_nic(word.place()).unwrap();
     let id = ranks.with(0, |state| {
         let mut flight = Flight::new(0, Job::Word(None));
-        (flight.far, flight.own, flight.posted) = (Some(own.clone()), Some(region.key()), true);
+        (flight.remote, flight.own, flight.posted) = (Some(own.clone()), Some(region.key()), true);
         let id = state.core.flights.add(flight);
         state.core.directory.enter(&own, Some(region.key()));
         id

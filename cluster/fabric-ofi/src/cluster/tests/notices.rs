@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::cluster::{
-    far_rank::QueuedNotice,
     message::{Head, Kind},
-    mistake::Mistake,
+    mutant::Mutant,
+    remote_rank::QueuedNotice,
 };
 use rdma_fabric::{Deps, RegionKey, RemoteSpan};
 
@@ -12,14 +12,14 @@ use rdma_fabric::{Deps, RegionKey, RemoteSpan};
 fn a_long_one_that_fails_does_not_block_those_behind() {
     let ranks = Ranks::new(2);
     let region = ranks.region(1, 64);
-    let id = ranks.under_way(0, (1, &region), None);
+    let id = ranks.in_flight(0, (1, &region), None);
     ranks.with(0, |state| {
         let core = &mut state.core;
         core.grace = Duration::from_millis(30);
         let put = Some(core.count_put(1));
         let flight = core.flights.get(id).unwrap();
         (flight.job, flight.put) = (Job::PutThenNotice, put);
-        let head = Head::ask(Kind::Notice, 0, region.key());
+        let head = Head::request(Kind::Notice, 0, region.key());
         core.queue(1, QueuedNotice { id, ready: false, head, bytes: Vec::new() });
     });
     let fabric = ranks.members[0].fabric();
@@ -30,8 +30,8 @@ fn a_long_one_that_fails_does_not_block_those_behind() {
     let (taken, thread) = done_within(LONG, move || block_on(there.next_notice(Deps::Ranks(&[Rank::new(0)]))));
     assert!(taken);
     assert_eq!(thread.join().unwrap().unwrap().data, 5);
-    assert!(ranks.members[0].settle(LONG));
-    assert_eq!(ranks.with(0, |state| state.core.far(1).notices), 0, "their room is given back");
+    assert!(ranks.members[0].quiesce(LONG));
+    assert_eq!(ranks.with(0, |state| state.core.remote(1).notices), 0, "their room is given back");
     assert!(block_on(fabric.flush(Rank::new(1))).is_err(), "an error is told by the next flush");
     assert_eq!(block_on(fabric.flush(Rank::new(1))), Ok(()));
 }
@@ -41,7 +41,7 @@ fn a_queue_is_there_as_long_as_something_waits_in_it() {
     let ranks = Ranks::new(2);
     ranks.with(0, |state| {
         let core = &mut state.core;
-        let head = Head::ask(Kind::Notice, 0, RegionKey::from_bits(0));
+        let head = Head::request(Kind::Notice, 0, RegionKey::from_bits(0));
         for round in 1..=2 {
             for ready in [false, true] {
                 core.queue(1, QueuedNotice { id: 0, ready, head, bytes: Vec::new() });
@@ -51,7 +51,7 @@ fn a_queue_is_there_as_long_as_something_waits_in_it() {
             core.queued.get_mut(&1).unwrap()[0].ready = true;
             core.send_notices(1);
             assert!(core.queued.is_empty());
-            assert_eq!((core.unsent(), core.far(1).notices), (2 * round, 2 * round as u64));
+            assert_eq!((core.unsent(), core.remote(1).notices), (2 * round, 2 * round as u64));
         }
     });
 }
@@ -85,15 +85,15 @@ fn short_and_long_ones_arrive_in_posting_order() {
         }
     }
     poster.join().unwrap();
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
 }
 
 /// Returns the number of notices that arrived before their bytes.
-fn early(mistake: Option<Mistake>) -> usize {
+fn early(mutant: Option<Mutant>) -> usize {
     const LEN: usize = 256 << 10;
     let ranks = Ranks::over(2, || domain().limited(4096));
     let region = ranks.region(1, LEN);
-    ranks.with(0, |state| state.core.mistake = mistake);
+    ranks.with(0, |state| state.core.mutant = mutant);
     let (fabric, there) = (ranks.members[0].fabric(), ranks.members[1].fabric());
     let to = fabric.remote_span::<u8>(ranks.at(1, &region), LEN).unwrap();
     let last = region.span::<u8>(&there, LEN - 1, 1).unwrap();
@@ -119,7 +119,7 @@ fn bytes_come_before_their_notice() {
 
 #[test]
 fn a_notice_before_its_bytes_is_found() {
-    assert!(early(Some(Mistake::NoticeFirst)) > 0);
+    assert!(early(Some(Mutant::NoticeFirst)) > 0);
 }
 
 #[test]
@@ -127,13 +127,13 @@ fn notices_of_a_lost_rank_that_wait_for_room_are_taken() {
     let ranks = Ranks::new(2);
     let region = ranks.region(0, 64);
     let mut left = 0;
-    let _kept = ranks.members[0].net.keep_attended();
+    let _kept = ranks.members[0].net.hold_progress();
     while ranks.members[0].part().notify(Rank::new(1), left, region.key(), 0).unwrap() {
         left += 1;
     }
     ranks.with(0, |state| {
         let core = &mut state.core;
-        let head = Head { door: core.door, a: left, ..Head::ask(Kind::Notice, 1, region.key()) };
+        let head = Head { door: core.door, a: left, ..Head::request(Kind::Notice, 1, region.key()) };
         core.receive(&head.to_bytes());
         assert_eq!(core.held[&1].len(), 1);
     });

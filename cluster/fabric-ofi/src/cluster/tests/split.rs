@@ -45,7 +45,7 @@ fn puts_and_gets_of_all_kinds_are_split() {
         at.next_notice(Deps::Ranks(&[Rank::new(0)])).await.unwrap();
         assert!(arrived() == bytes(5));
     });
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
 }
 
 #[test]
@@ -65,5 +65,5 @@ fn a_region_is_not_given_up_between_two_parts() {
         here.read(&next.span::<u8>(&here, 0, 256 << 10).unwrap(), &mut seen).unwrap();
         assert!(seen.iter().all(|byte| *byte == 0), "round {round}");
     }
-    assert!(ranks.members[0].settle(LONG));
+    assert!(ranks.members[0].quiesce(LONG));
 }

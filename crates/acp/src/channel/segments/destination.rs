@@ -4,7 +4,7 @@ use super::Buffer;
 use crate::{
     AcpError, Result,
     channel::{
-        link::{Answer, CLOSED, Near, Telling, Watch},
+        link::{Answer, CLOSED, LocalSide, Telling, Watch},
         progress::Turn,
         results::Done,
         table::Ask,
@@ -15,7 +15,7 @@ use rdma_fabric::RemoteAddr;
 
 /// The side that takes segments.
 pub(in crate::channel) struct Destination {
-    pub(in crate::channel) near: Near,
+    pub(in crate::channel) local: LocalSide,
     pub(in crate::channel) buffer: Buffer,
     /// The source's connection request, and whether the program has requested the connection.
     pub(in crate::channel) ask: Option<Ask>,
@@ -31,9 +31,9 @@ pub(in crate::channel) struct Destination {
 }
 
 impl Destination {
-    pub(in crate::channel) fn new(near: Near, buffer: Buffer) -> Self {
+    pub(in crate::channel) fn new(local: LocalSide, buffer: Buffer) -> Self {
         Destination {
-            near,
+            local,
             buffer,
             ask: None,
             connecting: false,
@@ -56,15 +56,15 @@ impl Destination {
         self.linked && self.closed == [false; 2] && !self.closing
     }
 
-    pub(in crate::channel) fn is_over(&self) -> bool {
+    pub(in crate::channel) fn is_complete(&self) -> bool {
         self.closed == [true; 2] || !self.connecting
     }
 
     /// Gives the oldest segment back.
     pub(in crate::channel) fn ready(&mut self) -> Result<()> {
         match () {
-            () if !self.linked || self.closing => Err(AcpError::NotConnected { peer: self.near.peer }),
-            () if self.head == self.tail => Err(AcpError::NoSegment { peer: self.near.peer }),
+            () if !self.linked || self.closing => Err(AcpError::NotConnected { peer: self.local.peer }),
+            () if self.head == self.tail => Err(AcpError::NoSegment { peer: self.local.peer }),
             () => {
                 self.head += 1;
                 Ok(())
@@ -82,7 +82,7 @@ impl Destination {
 
     pub(in crate::channel) fn advance(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         loop {
-            if self.is_over() {
+            if self.is_complete() {
                 let Some(request) = self.freed else { return Ok(false) };
                 turn.results.finish(request, Ok(Done::Freed));
                 return Ok(true);
@@ -90,10 +90,10 @@ impl Destination {
             if self.telling.is_none() && !self.answer(turn)? {
                 return Ok(false);
             }
-            let word = self.near.load(turn.fabric)?;
+            let word = self.local.load(turn.fabric)?;
             let tail = word & !CLOSED;
             if tail < self.tail || tail - self.head > self.buffer.segments {
-                return Err(self.near.corrupt(&"the tail of a segmented buffer"));
+                return Err(self.local.corrupt(&"the tail of a segmented buffer"));
             }
             (self.tail, self.closed[1]) = (tail, word & CLOSED != 0);
             let head = self.head + 1;
@@ -103,16 +103,16 @@ impl Destination {
                 } else if !self.closing && telling.poll(turn, head)? && !self.linked {
                     // The source has received the answer, and makes the same check.
                     let (bytes, segments) = self.ask.map_or((0, 0), |ask| (ask.slot_bytes, ask.slots));
-                    self.buffer.check(&self.near, bytes, segments)?;
+                    self.buffer.check(&self.local, bytes, segments)?;
                     self.linked = true;
                     turn.changed = true;
                 }
             }
-            if self.is_over() {
+            if self.is_complete() {
                 turn.changed = true;
                 continue;
             }
-            match self.near.poll_change(turn) {
+            match self.local.poll_change(turn) {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(changed) => changed?,
             }
@@ -122,16 +122,16 @@ impl Destination {
     /// Answers the source's request, if there is one; returns whether it did.
     fn answer(&mut self, turn: &mut Turn<'_, '_>) -> Result<bool> {
         let Some(ask) = self.ask else {
-            let (bell, rung) = (turn.bell, turn.rung);
-            return match self.asked.poll(turn, bell, self.near.place, rung) {
+            let (doorbell, rung) = (turn.doorbell, turn.rung);
+            return match self.asked.poll(turn, doorbell, self.local.place, rung) {
                 Poll::Pending => Ok(false),
                 Poll::Ready(rung) => rung.map(|()| false),
             };
         };
-        let (tail, data, data_at) = (self.near.region.key(), self.buffer.at.region, self.buffer.at.offset);
+        let (tail, data, data_at) = (self.local.region.key(), self.buffer.at.region, self.buffer.at.offset);
         let (slots, slot_bytes) = (self.buffer.segments, self.buffer.segment_bytes as u64);
         let answer = Answer { tail, data, data_at, slots, slot_bytes };
-        let block = RemoteAddr { rank: self.near.place, region: ask.block, offset: 0 };
+        let block = RemoteAddr { rank: self.local.place, region: ask.block, offset: 0 };
         // From the answer, the source detects segments that differ.
         self.telling = Some(Telling::new(turn.fabric, answer, block)?);
         turn.changed = true;

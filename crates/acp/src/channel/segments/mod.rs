@@ -13,7 +13,7 @@ pub(super) use destination::Destination;
 pub use sides::{SegmentDestination, SegmentSource};
 pub(super) use source::Source;
 
-use super::link::Near;
+use super::link::LocalSide;
 use crate::{AcpError, Result, SegmentsDiffer};
 use rdma_fabric::RemoteAddr;
 
@@ -33,11 +33,11 @@ impl Buffer {
     }
 
     /// Checks that the other side has the same segments.
-    fn check(&self, near: &Near, bytes: u64, segments: u64) -> Result<()> {
+    fn check(&self, local: &LocalSide, bytes: u64, segments: u64) -> Result<()> {
         let (here, there) = ((self.segment_bytes as u64, self.segments), (bytes, segments));
         if here == there {
             return Ok(());
         }
-        Err(AcpError::SegmentsDiffer(Box::new(SegmentsDiffer { peer: near.peer, here, there })))
+        Err(AcpError::SegmentsDiffer(Box::new(SegmentsDiffer { peer: local.peer, here, there })))
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     Acp, AcpError, GlobalAddress, Result,
     channel::{
         channels::Channels,
-        end::{End, Ended},
+        endpoint::{Ended, Endpoint},
         request::{Request, Until},
     },
 };
@@ -103,7 +103,7 @@ macro_rules! side {
             /// As [`connect`](Self::connect).
             pub async fn disconnect(&mut self) -> Result<()> {
                 self.look(true, |side| Ok(side.disconnect()))?;
-                Box::pin(self.until(|side| side.is_over().then_some(()))).await
+                Box::pin(self.until(|side| side.is_complete().then_some(()))).await
             }
 
             /// Frees it, whether or not it has failed.
@@ -117,7 +117,7 @@ macro_rules! side {
                     if ended.check().is_err() {
                         return Ok(true);
                     }
-                    $kind::of(ended, self.number).map(|side| side.is_over())
+                    $kind::of(ended, self.number).map(|side| side.is_complete())
                 });
                 match over.and_then(|over| over) {
                     Ok(true) | Err(AcpError::NoSuchChannel { .. }) => Ok(()),
@@ -135,7 +135,7 @@ macro_rules! side {
         impl $kind {
             fn of(ended: &mut Ended, number: u64) -> Result<&mut Self> {
                 match &mut ended.end {
-                    End::$kind(side) => Ok(side),
+                    Endpoint::$kind(side) => Ok(side),
                     _ => Err(AcpError::WrongEnd { number }),
                 }
             }

@@ -4,7 +4,7 @@ use super::Buffer;
 use crate::{
     AcpError, Result,
     channel::{
-        link::{Answer, CLOSED, Far, Near},
+        link::{Answer, CLOSED, LocalSide, RemoteSide},
         progress::Turn,
         results::Done,
     },
@@ -17,12 +17,12 @@ enum Link {
     Idle(Boxed<'static, Result<()>>),
     Asking(Boxed<'static, Result<()>>),
     Asked,
-    Linked(Far),
+    Linked(RemoteSide),
 }
 
 /// The side that fills segments.
 pub(in crate::channel) struct Source {
-    pub(in crate::channel) near: Near,
+    pub(in crate::channel) local: LocalSide,
     link: Link,
     pub(in crate::channel) buffer: Buffer,
     data: LocalSpan<u8>,
@@ -39,14 +39,14 @@ pub(in crate::channel) struct Source {
 
 impl Source {
     pub(in crate::channel) fn new(
-        near: Near,
+        local: LocalSide,
         asking: Boxed<'static, Result<()>>,
         buffer: Buffer,
         data: LocalSpan<u8>,
     ) -> Self {
         let link = Link::Idle(asking);
         let (flight, closing, closed, freed) = (None, false, [false; 2], None);
-        Source { near, link, buffer, data, head: 0, tail: 0, sent: 0, flight, closing, closed, freed }
+        Source { local, link, buffer, data, head: 0, tail: 0, sent: 0, flight, closing, closed, freed }
     }
 
     pub(in crate::channel) fn connect(&mut self) {
@@ -60,15 +60,15 @@ impl Source {
         matches!(self.link, Link::Linked(_)) && self.closed == [false; 2] && !self.closing
     }
 
-    pub(in crate::channel) fn is_over(&self) -> bool {
+    pub(in crate::channel) fn is_complete(&self) -> bool {
         self.closed == [true; 2] || matches!(self.link, Link::Idle(_))
     }
 
     /// Hands the next segment over.
     pub(in crate::channel) fn ack(&mut self) -> Result<()> {
         match () {
-            () if !self.is_connected() => Err(AcpError::NotConnected { peer: self.near.peer }),
-            () if self.tail - self.head == self.buffer.segments => Err(AcpError::NoSegment { peer: self.near.peer }),
+            () if !self.is_connected() => Err(AcpError::NotConnected { peer: self.local.peer }),
+            () if self.tail - self.head == self.buffer.segments => Err(AcpError::NoSegment { peer: self.local.peer }),
             () => {
                 self.tail += 1;
                 Ok(())
@@ -103,22 +103,22 @@ impl Source {
                 done?;
                 continue;
             }
-            if self.is_over() {
+            if self.is_complete() {
                 let Some(request) = self.freed else { return Ok(false) };
                 turn.results.finish(request, Ok(Done::Freed));
                 return Ok(true);
             }
-            if let Link::Linked(far) = &self.link
+            if let Link::Linked(remote) = &self.link
                 && !self.closed[0]
                 && (self.sent < self.tail || self.closing)
             {
                 let closed = if self.closing { CLOSED } else { 0 };
                 let stretch = self.sent..self.tail;
-                let work = put_segments(turn.fabric.clone(), far.clone(), self.data.clone(), stretch, closed);
+                let work = put_segments(turn.fabric.clone(), remote.clone(), self.data.clone(), stretch, closed);
                 self.flight = Some((Box::pin(work), self.tail | closed));
                 continue;
             }
-            match self.near.poll_change(turn) {
+            match self.local.poll_change(turn) {
                 Poll::Pending => return Ok(false),
                 Poll::Ready(changed) => changed?,
             }
@@ -127,19 +127,19 @@ impl Source {
 
     /// Loads the word that the destination writes.
     fn look(&mut self, turn: &mut Turn<'_, '_>) -> Result<()> {
-        let word = self.near.load(turn.fabric)?;
+        let word = self.local.load(turn.fabric)?;
         if word == 0 {
             return Ok(());
         }
         if matches!(self.link, Link::Asked) {
-            let answer = Answer::read(turn.fabric, &self.near.region)?;
-            self.buffer.check(&self.near, answer.slot_bytes, answer.slots)?;
-            self.link = Link::Linked(answer.resolve(turn.fabric, &self.near, |bytes| bytes)?);
+            let answer = Answer::read(turn.fabric, &self.local.region)?;
+            self.buffer.check(&self.local, answer.slot_bytes, answer.slots)?;
+            self.link = Link::Linked(answer.resolve(turn.fabric, &self.local, |bytes| bytes)?);
             turn.changed = true;
         }
         let head = (word & !CLOSED).wrapping_sub(1);
         if !(self.head..=self.tail).contains(&head) {
-            return Err(self.near.corrupt(&"the head of a segmented buffer"));
+            return Err(self.local.corrupt(&"the head of a segmented buffer"));
         }
         (self.head, self.closed[1]) = (head, word & CLOSED != 0);
         // Segments that were returned have been sent.
@@ -149,16 +149,22 @@ impl Source {
 }
 
 /// Puts a range of segments, and adds their number to the tail.
-async fn put_segments(fabric: Fabric, far: Far, data: LocalSpan<u8>, stretch: Range<u64>, closed: u64) -> Result<()> {
+async fn put_segments(
+    fabric: Fabric,
+    remote: RemoteSide,
+    data: LocalSpan<u8>,
+    stretch: Range<u64>,
+    closed: u64,
+) -> Result<()> {
     let (mut puts, more) = (Vec::new(), stretch.end - stretch.start);
     for segment in stretch {
-        let start = (segment % far.slots) as usize * far.slot_bytes;
-        let range = start..start + far.slot_bytes;
-        let put = Put { to: &far.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
+        let start = (segment % remote.slots) as usize * remote.slot_bytes;
+        let range = start..start + remote.slot_bytes;
+        let put = Put { to: &remote.data.slice(range.clone())?, from: data.slice(range)?, notice: None };
         puts.push(fabric.post(put).await?);
     }
     // If puts are ordered before atomics, all of this is posted without waiting in between.
-    far.add(&fabric, more | closed).await?;
+    remote.add(&fabric, more | closed).await?;
     for put in puts {
         put.await?;
     }

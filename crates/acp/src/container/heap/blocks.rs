@@ -3,8 +3,8 @@
 //! Each call reads first, then checks, and then writes words that do not overlap. So a call whose
 //! checks fail has changed nothing, and no flush is needed before the end.
 
-use super::mark::{Block, GRAIN};
-use crate::{Acp, AcpError, GlobalAddress, Result, container::near::Memory};
+use super::boundary_tag::{Block, GRAIN};
+use crate::{Acp, AcpError, GlobalAddress, Result, container::mapped::Memory};
 use core::{future::Future, mem::size_of};
 
 /// The block that the free list begins and ends with. It has links only.

@@ -26,9 +26,9 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod blocks;
-mod mark;
+mod boundary_tag;
 
-use super::{lock::locked, near::Near};
+use super::{lock::locked, mapped::MappedHeap};
 use crate::{Acp, AcpError, GlobalAddress, Result, address::Tag};
 pub(super) use blocks::Heap;
 use core::pin::pin;
@@ -57,7 +57,7 @@ impl Acp {
 
     fn malloc_now(&self, bytes: usize, rank: Rank) -> Option<Result<GlobalAddress>> {
         let heap = self.heap(rank).ok()?;
-        self.near(heap.lock_word(), |near| heap.malloc_now(near, bytes))
+        self.mapped(heap.lock_word(), |mapped| heap.malloc_now(mapped, bytes))
     }
 
     fn malloc_later(&self, bytes: usize, rank: Rank) -> Boxed<'_, Result<GlobalAddress>> {
@@ -95,9 +95,9 @@ impl Acp {
         let heap = self.heap(address.rank()).ok()?;
         let is_possible = address.tag() == Tag::HEAP && heap.may_start_at(address);
         is_possible.then_some(())?;
-        self.near(heap.lock_word(), |near| match near.unclaimed {
+        self.mapped(heap.lock_word(), |mapped| match mapped.unclaimed {
             1.. => None,
-            0 => near.locked(heap.lock_word(), pin!(heap.give(&near, address))),
+            0 => mapped.locked(heap.lock_word(), pin!(heap.give(&mapped, address))),
         })
     }
 
@@ -123,8 +123,8 @@ impl Acp {
 impl Heap {
     /// Allocates without waiting. Returns `None`, with no effect, where only [`Acp::malloc`] can
     /// allocate or report the error.
-    pub(super) fn malloc_now(&self, near: Near<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
-        let need = self.block_for(bytes).filter(|_| near.unclaimed == 0)?;
-        near.locked(self.lock_word(), pin!(self.take(&near, need)))?.transpose()
+    pub(super) fn malloc_now(&self, mapped: MappedHeap<'_>, bytes: usize) -> Option<Result<GlobalAddress>> {
+        let need = self.block_for(bytes).filter(|_| mapped.unclaimed == 0)?;
+        mapped.locked(self.lock_word(), pin!(self.take(&mapped, need)))?.transpose()
     }
 }

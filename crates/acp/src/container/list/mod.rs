@@ -1,10 +1,10 @@
 //! Lists.
 
+mod bulk;
 mod calls;
 mod change;
 mod iter;
 mod node;
-mod whole;
 
 pub use iter::ListIter;
 

@@ -4,7 +4,7 @@ use super::{
     Element, Kind,
     element::{NEXT, Probe, to_word},
 };
-use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
+use crate::{AcpError, GlobalAddress, Result, container::mapped::Memory};
 
 /// The elements of a table, generic over the access to their memory.
 #[derive(Clone, Copy)]

@@ -15,7 +15,7 @@ use crate::{
     container::{
         finish::finish_at,
         lock::{Held, lock},
-        near::{Memory, Missed, Near},
+        mapped::{MappedHeap, Memory, Missed},
     },
 };
 use core::{future::Future, pin::pin};
@@ -55,17 +55,17 @@ impl Table {
         &self,
         place: Place,
         expected: Option<GlobalAddress>,
-        body: impl AsyncFnOnce(&mut Slot<Near<'_>>) -> Result<Out, Missed>,
+        body: impl AsyncFnOnce(&mut Slot<MappedHeap<'_>>) -> Result<Out, Missed>,
     ) -> Option<Result<Out>> {
         let at = self.slot_at(place).ok()?;
-        self.acp.near(at, |near| {
+        self.acp.mapped(at, |mapped| {
             let body = pin!(async {
-                let words = near.words(at, LIST).await?;
-                let mut slot = Slot::of(Elements { memory: near, kind: self.kind }, at, words)?;
+                let words = mapped.words(at, LIST).await?;
+                let mut slot = Slot::of(Elements { memory: mapped, kind: self.kind }, at, words)?;
                 body(&mut slot).await
             });
-            expected.inspect(|word| near.expect(*word));
-            near.locked(at, body)
+            expected.inspect(|word| mapped.expect(*word));
+            mapped.locked(at, body)
         })
     }
 

@@ -6,16 +6,16 @@
 //!
 //! Every call locks the slots that it accesses, one at a time.
 
+mod bulk;
+mod by_key;
 mod element;
 mod elements;
 mod locked;
-mod one;
 mod scan;
 mod slot;
-mod whole;
 
+pub(crate) use by_key::Amount;
 pub(crate) use element::{Element, Kind};
-pub(crate) use one::Amount;
 pub(crate) use scan::Scan;
 pub use scan::{Entry, Position};
 

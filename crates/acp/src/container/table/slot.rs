@@ -5,7 +5,7 @@ use super::{
     element::{COUNT, NEXT, PREVIOUS, Probe, from_word, to_word},
     elements::Elements,
 };
-use crate::{AcpError, GlobalAddress, Result, container::near::Memory};
+use crate::{AcpError, GlobalAddress, Result, container::mapped::Memory};
 use core::future::Future;
 use rdma_fabric::provider::SHORT;
 

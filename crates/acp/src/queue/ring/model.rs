@@ -10,7 +10,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 
 /// A mutant of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mistake {
+enum Mutant {
     Nothing,
     /// `offer` does not release the words.
     RelaxedPublish,
@@ -28,19 +28,19 @@ enum Mistake {
 
 loom::thread_local! {
     static IS_PRODUCER: core::cell::Cell<bool> = core::cell::Cell::new(false);
-    static MISTAKE: core::cell::Cell<Mistake> = core::cell::Cell::new(Mistake::Nothing);
-    /// The words that [`Mistake::WordsLast`] has not written yet.
+    static MUTANT: core::cell::Cell<Mutant> = core::cell::Cell::new(Mutant::Nothing);
+    /// The words that [`Mutant::WordsLast`] has not written yet.
     static LATE: RefCell<Vec<(Rc<Both>, u64)>> = RefCell::new(Vec::new());
 }
 
 /// Sets the role and the mutant of the calling thread.
-fn play(is_producer: bool, mistake: Mistake) {
+fn play(is_producer: bool, mutant: Mutant) {
     IS_PRODUCER.with(|is| is.set(is_producer));
-    MISTAKE.with(|is| is.set(mistake));
+    MUTANT.with(|is| is.set(mutant));
 }
 
-fn makes(mistake: Mistake, as_producer: bool) -> bool {
-    MISTAKE.with(|made| made.get() == mistake) && IS_PRODUCER.with(|is| is.get() == as_producer)
+fn makes(mutant: Mutant, as_producer: bool) -> bool {
+    MUTANT.with(|made| made.get() == mutant) && IS_PRODUCER.with(|is| is.get() == as_producer)
 }
 
 struct Watched(Rc<Both>);
@@ -69,22 +69,22 @@ impl Word for Watched {
             self.0.plain.with(|_| ());
             return self.0.word.load(Relaxed);
         }
-        let order = match makes(Mistake::RelaxedRead, false) || makes(Mistake::RelaxedOffer, true) {
+        let order = match makes(Mutant::RelaxedRead, false) || makes(Mutant::RelaxedOffer, true) {
             true => Relaxed,
             false => Acquire,
         };
         let state = self.0.word.load(order);
-        if makes(Mistake::BlindOffer, true) { EntryState::Free as u64 } else { state }
+        if makes(Mutant::BlindOffer, true) { EntryState::Free as u64 } else { state }
     }
 
     fn store(&self, value: u64, release: bool) {
-        if !release && makes(Mistake::WordsLast, true) {
+        if !release && makes(Mutant::WordsLast, true) {
             return LATE.with(|late| late.borrow_mut().push((self.0.clone(), value)));
         }
         if !release {
             return self.0.store_plain(value);
         }
-        let relaxed = makes(Mistake::RelaxedPublish, true) || makes(Mistake::RelaxedFree, false);
+        let relaxed = makes(Mutant::RelaxedPublish, true) || makes(Mutant::RelaxedFree, false);
         self.0.word.store(value, if relaxed { Relaxed } else { Release });
         LATE.with(|late| late.take()).into_iter().for_each(|(word, value)| word.store_plain(value));
     }
@@ -99,7 +99,7 @@ fn command(number: i64) -> [u64; WORDS] {
 }
 
 /// Explores more than one lap; returns the number of executions.
-fn explore(mistake: Mistake) -> usize {
+fn explore(mutant: Mutant) -> usize {
     let executions = Arc::new(AtomicUsize::new(0));
     let count = executions.clone();
     let mut builder = Builder::new();
@@ -112,7 +112,7 @@ fn explore(mistake: Mistake) -> usize {
         let ring = Rc::new(Ring::<Watched>::new(2));
         let theirs = ring.clone();
         let producer = thread::spawn(move || {
-            play(true, mistake);
+            play(true, mutant);
             for number in 1..=COMMANDS {
                 while !theirs.offer(number, command(number)) {
                     thread::yield_now();
@@ -122,7 +122,7 @@ fn explore(mistake: Mistake) -> usize {
             }
         });
         let consumer = thread::spawn(move || {
-            play(false, mistake);
+            play(false, mutant);
             for number in 1..=COMMANDS {
                 let read = loop {
                     match ring.read(number) {
@@ -146,17 +146,17 @@ fn explore(mistake: Mistake) -> usize {
 
 #[test]
 fn a_producer_laps_the_ring() {
-    let executions = explore(Mistake::Nothing);
+    let executions = explore(Mutant::Nothing);
     println!("{executions} executions with at most {PREEMPTIONS} preemptions");
     assert!(executions >= 100);
 }
 
 macro_rules! found {
-    ($($test:ident: $mistake:ident, $panic:literal;)*) => {$(
+    ($($test:ident: $mutant:ident, $panic:literal;)*) => {$(
         #[test]
         #[should_panic(expected = $panic)]
         fn $test() {
-            explore(Mistake::$mistake);
+            explore(Mutant::$mutant);
         }
     )*};
 }

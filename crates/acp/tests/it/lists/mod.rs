@@ -2,7 +2,7 @@
 
 mod random;
 
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{Acp, AcpError, List, Options, Result};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 

@@ -1,7 +1,7 @@
 //! Random calls, against vectors.
 
 use super::{assert_freed, begin};
-use crate::{bed::everywhere, heap::Dice};
+use crate::{harness::everywhere, heap::Dice};
 use acp::{AcpError, List, ListPosition, Result};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 

@@ -1,7 +1,7 @@
 //! All ranks use one table at the same time.
 
 use super::{assert_freed, begin};
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{Acp, Map, Multimap, Multiset, Result, Set, TableRef};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! Lost ranks, and cancelled calls.
 
 use super::{begin, concurrent::shared};
-use crate::bed::{everywhere, meet, survivors};
+use crate::harness::{everywhere, meet, survivors};
 use acp::{AcpError, GlobalAddress, Map};
 use core::time::Duration;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};

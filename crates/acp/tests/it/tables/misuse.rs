@@ -4,7 +4,7 @@ use super::{
     HEAP, assert_freed, begin,
     model::{Content, KINDS, Model, Table},
 };
-use crate::bed::everywhere;
+use crate::harness::everywhere;
 use acp::{AcpError, GlobalAddress, Map, Multiset, Result, Set, TableRef};
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 

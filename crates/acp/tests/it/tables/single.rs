@@ -4,7 +4,7 @@ use super::{
     assert_freed, begin,
     model::{Content, KINDS, Model, Table},
 };
-use crate::{bed::everywhere, heap::Dice};
+use crate::{harness::everywhere, heap::Dice};
 use acp::{Acp, Map, Result, TableRef};
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Form,
-    session_model::{Wrong, explore, walk},
+    session_model::{Violation, explore, walk},
 };
 use core::ops::Range;
 
@@ -91,7 +91,7 @@ fn two_slow_members_break_no_allreduce_but_one_without_self() {
         check(&format!("allreduce, fast, 0 and {other} slow,"), &right);
         let plans = without_self(&right.plans);
         let wrong = World { prompt: true, slow: slow(), ..World::new(right.operation, plans, 2) };
-        assert!(matches!(explore(&wrong), Err(Wrong::Memory(_))), "{members} members, 0 and {other} slow");
+        assert!(matches!(explore(&wrong), Err(Violation::Memory(_))), "{members} members, 0 and {other} slow");
     }
 }
 
@@ -100,7 +100,7 @@ fn two_slow_members_break_no_allreduce_but_one_without_self() {
 fn one_area_is_too_few() {
     for members in 2..=4 {
         let wrong = World { single: true, ..reduction(members, 2) };
-        assert!(matches!(explore(&wrong), Err(Wrong::Memory(_))), "{members} members");
+        assert!(matches!(explore(&wrong), Err(Violation::Memory(_))), "{members} members");
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Form,
-    session_model::{Arrival, Model, Queue, Rounds, Slot, Wrong},
+    session_model::{Arrival, Model, Queue, Rounds, Slot, Violation},
 };
 
 /// A collective whose queues are filled.
@@ -101,7 +101,7 @@ impl World {
 
     /// Checks that `member` has the data of iteration `k`, in the first `blocks` of its blocks if
     /// areas alternate.
-    fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Wrong> {
+    fn check(&self, memory: &[u16], member: usize, k: u8, blocks: usize) -> Result<(), Violation> {
         let Operation::Tree { tree, load } = self.operation else { return Ok(()) };
         let (members, up) = (self.plans.len(), load.up as usize);
         if load.up > 0 && members == 1 {
@@ -120,7 +120,7 @@ impl World {
         let first = self.at(member, area);
         match (0..many).find(|at| memory[first + at] != wanted(*at)) {
             None => Ok(()),
-            Some(at) => Err(Wrong::Memory(format!("member {member} has the wrong data in {k}, at {at}"))),
+            Some(at) => Err(Violation::Memory(format!("member {member} has the wrong data in {k}, at {at}"))),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Model for World {
         self.slow.is_empty() || self.slow.contains(&member)
     }
 
-    fn start(&self, memory: &mut Vec<u16>, me: usize, k: u8) -> Result<(), Wrong> {
+    fn start(&self, memory: &mut Vec<u16>, me: usize, k: u8) -> Result<(), Violation> {
         if k > 1 && self.alternating().is_none() {
             self.check(memory, me, k - 1, 0)?;
         }
@@ -170,7 +170,7 @@ impl Model for World {
         Ok(())
     }
 
-    fn leave(&self, memory: &mut Vec<u16>, of: (usize, usize), k: u8) -> Result<Vec<u16>, Wrong> {
+    fn leave(&self, memory: &mut Vec<u16>, of: (usize, usize), k: u8) -> Result<Vec<u16>, Violation> {
         let Some((_, span)) = self.span(of, k) else { return Ok(Vec::new()) };
         let me = self.places[of.0].0;
         if let Some(block) = self.alternating() {
@@ -182,17 +182,17 @@ impl Model for World {
         Ok(memory[from..from + span.bytes as usize].to_vec())
     }
 
-    fn arrive(&self, memory: &mut Vec<u16>, rounds: &[Rounds], put: Arrival<'_, Vec<u16>>) -> Result<(), Wrong> {
+    fn arrive(&self, memory: &mut Vec<u16>, rounds: &[Rounds], put: Arrival<'_, Vec<u16>>) -> Result<(), Violation> {
         let Some((Put { to: (to, _), .. }, span)) = self.span(put.of, put.k) else { return Ok(()) };
         match self.alternating() {
             Some(_) if rounds[to].ended + 2 < put.k && !self.single => {
-                return Err(Wrong::Memory(format!(
+                return Err(Violation::Memory(format!(
                     "data of {} at member {to}, which has not ended the one before",
                     put.k
                 )));
             }
             None if span.at.0 == Area::Result && rounds[to].started < put.k => {
-                return Err(Wrong::Memory(format!("data of {} at member {to}, which has not begun", put.k)));
+                return Err(Violation::Memory(format!("data of {} at member {to}, which has not begun", put.k)));
             }
             _ => {}
         }
@@ -208,11 +208,11 @@ impl Model for World {
         Ok(())
     }
 
-    fn end(&self, memory: &mut Vec<u16>, rounds: &[Rounds], me: usize, k: u8) -> Result<(), Wrong> {
+    fn end(&self, memory: &mut Vec<u16>, rounds: &[Rounds], me: usize, k: u8) -> Result<(), Violation> {
         if let Some(late) = rounds.iter().position(|member| member.started < k)
             && matches!(self.operation, Operation::Barrier)
         {
-            return Err(Wrong::Memory(format!("member {me} left barrier {k}, which {late} has not begun")));
+            return Err(Violation::Memory(format!("member {me} left barrier {k}, which {late} has not begun")));
         }
         self.check(memory, me, k, self.plans.len())
     }

@@ -2,7 +2,7 @@
 //! once.
 
 use crate::fx100;
-use explore::mutant::{Mutation, mutant};
+use explore::mutant::{Mutant, mutated};
 use prdma_offload::{Buffer, Cartesian, Form, Layout, Neighbourhood, Options};
 use rdma_fabric::{Fabric, Group, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
@@ -11,7 +11,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 #[derive(Clone, Debug, Default)]
 struct Looks(Rc<Cell<u64>>);
 
-impl Mutation for Looks {
+impl Mutant for Looks {
     fn seen(&self, _: RemoteAddr, bits: u64) -> u64 {
         self.0.set(self.0.get() + 1);
         bits
@@ -25,7 +25,7 @@ const PARTITIONS: usize = 3;
 async fn tested(fabric: Fabric, parts: bool) -> ProgramResult<u64> {
     let looks = Looks::default();
     let count = || looks.0.take();
-    let fabric = mutant(fabric, looks.clone());
+    let fabric = mutated(fabric, looks.clone());
     let group = Group::world(&fabric).await?;
     let (me, topology) = (group.me(), Cartesian::new(&[2], &[true])?.topology(group.me()));
     let mut hood = Neighbourhood::new(group, topology).await?;

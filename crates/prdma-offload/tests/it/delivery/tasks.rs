@@ -3,13 +3,13 @@
 use super::first_seed;
 use explore::{
     Explorer, Sample,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use prdma_offload::{Buffer, Collectives, Form, Layout, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, join};
 use std::{cell::Cell, rc::Rc};
 
-/// The number of orders without an error, and the number after which a mutation counts as missed.
+/// The number of orders without an error, and the number after which a mutant counts as missed.
 const SOME: u64 = 20;
 const MOST: u64 = 400;
 const STEPS: u64 = 3;
@@ -30,7 +30,7 @@ const ALL: [What; 3] = [What::Blocks, What::Partitions, What::Sum];
 #[derive(Debug)]
 struct NotFlushed(Rc<Cell<bool>>);
 
-impl Mutation for NotFlushed {
+impl Mutant for NotFlushed {
     fn flushes(&self, _: Option<Rank>) -> bool {
         !self.0.get()
     }
@@ -41,7 +41,7 @@ async fn exchanges(fabric: Fabric, what: What, flushes: bool) -> ProgramResult<(
     if flushes {
         return run(&fabric, what, &stepping).await;
     }
-    run(&mutant(fabric, NotFlushed(stepping.clone())), what, &stepping).await
+    run(&mutated(fabric, NotFlushed(stepping.clone())), what, &stepping).await
 }
 
 async fn run(fabric: &Fabric, what: What, stepping: &Cell<bool>) -> ProgramResult<()> {

@@ -1,8 +1,8 @@
 //! One execution of a job.
 
-use checks::exchange::{Case, Member, Mistake, Spoiled};
-use explore::mutant::mutant;
-use loom_fabric::{Config, Delivery, Seat, run_after};
+use checks::exchange::{Case, ExchangeMutant, Member, MutatedExchange};
+use explore::mutant::mutated;
+use loom_fabric::{Config, Delivery, RankHandle, run_after};
 use prdma_offload::Buffer;
 use rdma_fabric::{Fabric, PutOrder};
 use std::{
@@ -32,7 +32,7 @@ pub(super) fn config(ranks: usize, delivery: Delivery, order: PutOrder) -> Confi
 
 /// `words` words for which loom detects every race.
 pub(super) fn buffer(loom: &Fabric, words: usize) -> prdma_offload::Result<Buffer<u64>> {
-    Seat::of(loom).watched(|| Buffer::new(loom, words))
+    RankHandle::of(loom).watched(|| Buffer::new(loom, words))
 }
 
 /// All members of `case`, each on its fabric wrapped by `wrap`, except for the blocks; the cell is
@@ -85,6 +85,6 @@ pub(super) fn right(config: Config, case: Case, seen: Arc<Seen>) -> impl Fn() + 
 }
 
 /// The exchange with one step mutated.
-pub(super) fn spoiled(config: Config, case: Case, mistake: Mistake) -> impl Fn() + Send + Sync + 'static {
-    move || execution(config, case, move |loom, begun| mutant(loom, Spoiled { mistake, begun }), Arc::default())
+pub(super) fn mutant_exchange(config: Config, case: Case, mutant: ExchangeMutant) -> impl Fn() + Send + Sync + 'static {
+    move || execution(config, case, move |loom, begun| mutated(loom, MutatedExchange { mutant, begun }), Arc::default())
 }

@@ -10,7 +10,7 @@ use checks::exchange::{
 use loom_fabric::{
     Config,
     Delivery::{self, AtFlush, AtPost, Nic},
-    Seat, check, check_fails, run_after,
+    RankHandle, check, check_fails, run_after,
 };
 use rdma_fabric::{Fabric, PutOrder};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -151,7 +151,7 @@ async fn member(fabric: &Fabric, case: Case) -> Member {
 fn crossing(delivery: Delivery, iterations: u64, apart: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         let set_up = move |loom: Fabric| async move {
-            let other = if apart { Seat::apart(&loom) } else { loom.clone() };
+            let other = if apart { RankHandle::apart(&loom) } else { loom.clone() };
             (member(&loom, there(iterations)).await, member(&other, back(iterations)).await)
         };
         run_after(

@@ -1,10 +1,10 @@
 //! Mutated steps, and weakened memory orders: each must be reported.
 
-use super::exchange::{Seen, config, right, spoiled};
+use super::exchange::{Seen, config, mutant_exchange, right};
 use checks::exchange::{
     Call::Partitions,
     Case,
-    Mistake::{self, *},
+    ExchangeMutant::{self, *},
     ONE_WAY, PAIR, called, case,
 };
 use loom_fabric::{
@@ -31,17 +31,17 @@ fn job(delivery: Delivery, case: Case) -> Config {
     config(case.ranks(), delivery, case.order)
 }
 
-fn caught(mistake: Mistake, case: Case, expected: &[&str]) {
+fn caught(mutant: ExchangeMutant, case: Case, expected: &[&str]) {
     for delivery in [AtPost, AtFlush] {
-        print!("{mistake:?}, {}, {delivery:?}: ", case.name);
-        check_fails(Some(2), expected, spoiled(job(delivery, case), case, mistake));
+        print!("{mutant:?}, {}, {delivery:?}: ", case.name);
+        check_fails(Some(2), expected, mutant_exchange(job(delivery, case), case, mutant));
     }
 }
 
 #[test]
 fn the_wrapper_alone_changes_nothing() {
     // No END is repeated before the first iteration ends.
-    check(Some(2), 664, spoiled(job(AtPost, ONCE), ONCE, EndRepeated));
+    check(Some(2), 664, mutant_exchange(job(AtPost, ONCE), ONCE, EndRepeated));
 }
 
 #[test]

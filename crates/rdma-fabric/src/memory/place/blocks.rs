@@ -64,13 +64,13 @@ impl Place {
     /// must hold.
     #[inline(always)]
     fn life(&self) -> (&AtomicU64, u64) {
-        // SAFETY: kept by `anchor`, or a static.
+        // SAFETY: kept by `keep_alive`, or a static.
         (unsafe { self.live.as_ref() }, u64::from(self.expected as u32))
     }
 
-    /// Fills blocks of `len` bytes, 1 to [`SHORT`], from those of another place, without ringing.
-    /// Returns `None` if that is not, or no longer, possible directly; some blocks may then have
-    /// been copied.
+    /// Fills blocks of `len` bytes, 1 to [`SHORT`], from those of another place, without waking the
+    /// owner. Returns `None` if that is not, or no longer, possible directly; some blocks may then
+    /// have been copied.
     pub(crate) fn copy_blocks_from(&self, from: &Place, len: usize, blocks: Blocks) -> Option<()> {
         let extent = blocks.extent(len)?;
         if len == 0 || len > SHORT || self.objection(extent) | from.objection(extent) != 0 {
@@ -98,7 +98,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Rank, RegionKey, RemoteAddr, provider::Anchor};
+    use crate::{Rank, RegionKey, RemoteAddr, provider::KeepAlive};
     use core::{
         ptr::NonNull,
         sync::atomic::{AtomicU32, Ordering::Release},
@@ -111,19 +111,19 @@ mod tests {
     struct Memory {
         words: [AtomicU64; BYTES / 8],
         live: AtomicU64,
-        bell: AtomicU32,
+        doorbell: AtomicU32,
     }
 
     /// A region whose bytes contain their offset plus `more`.
     fn mapped(more: usize) -> (Place, Arc<Memory>) {
         let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| (8 * at + byte + more) as u8));
         let words = core::array::from_fn(|at| AtomicU64::new(word(at)));
-        let memory = Arc::new(Memory { words, live: AtomicU64::new(7), bell: AtomicU32::new(0) });
+        let memory = Arc::new(Memory { words, live: AtomicU64::new(7), doorbell: AtomicU32::new(0) });
         let addr = RemoteAddr { rank: Rank::new(0), region: RegionKey { index: 0, generation: 7 }, offset: 0 };
-        let (live, bell) = (NonNull::from(&memory.live), NonNull::from(&memory.bell));
+        let (live, doorbell) = (NonNull::from(&memory.live), NonNull::from(&memory.doorbell));
         let start = NonNull::from(&memory.words).cast();
-        // SAFETY: all of it is kept by the anchor.
-        (unsafe { Place::mapped(start, BYTES, live, bell, addr, Anchor::new(memory.clone())) }, memory)
+        // SAFETY: all of it is kept by the keep-alive.
+        (unsafe { Place::mapped(start, BYTES, live, doorbell, addr, KeepAlive::new(memory.clone())) }, memory)
     }
 
     fn bytes(place: &Place) -> Vec<u8> {

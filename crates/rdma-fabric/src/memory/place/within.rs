@@ -14,7 +14,7 @@ impl Place {
     /// and may be accessed directly.
     #[inline(always)]
     fn direct(&self, offset: usize, len: usize) -> Option<*mut u8> {
-        // SAFETY: kept by `anchor`, or a static. Acquire: pairs with the release with which the
+        // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the release with which the
         // region was registered.
         let live = unsafe { self.live.as_ref() }.load(Acquire);
         let inside = offset.checked_add(len).is_some_and(|end| end as u64 <= self.len);
@@ -134,7 +134,7 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Rank, RegionKey, RemoteAddr, provider::Anchor};
+    use crate::{Rank, RegionKey, RemoteAddr, provider::KeepAlive};
     use core::{
         ptr::NonNull,
         sync::atomic::{AtomicU32, AtomicU64, Ordering::Release},
@@ -145,18 +145,18 @@ mod tests {
     struct Memory {
         words: [AtomicU64; 4],
         live: AtomicU64,
-        bell: AtomicU32,
+        doorbell: AtomicU32,
     }
 
     /// The last three words of a region of four, and its generation.
     fn mapped() -> (Place, Arc<Memory>) {
         let words = [1, 2, 3, 4].map(AtomicU64::new);
-        let memory = Arc::new(Memory { words, live: AtomicU64::new(7), bell: AtomicU32::new(0) });
+        let memory = Arc::new(Memory { words, live: AtomicU64::new(7), doorbell: AtomicU32::new(0) });
         let addr = RemoteAddr { rank: Rank::new(0), region: RegionKey { index: 0, generation: 7 }, offset: 8 };
         let start = NonNull::from(&memory.words[1]).cast();
-        let (live, bell) = (NonNull::from(&memory.live), NonNull::from(&memory.bell));
-        // SAFETY: all of it is kept by the anchor.
-        (unsafe { Place::mapped(start, 24, live, bell, addr, Anchor::new(memory.clone())) }, memory)
+        let (live, doorbell) = (NonNull::from(&memory.live), NonNull::from(&memory.doorbell));
+        // SAFETY: all of it is kept by the keep-alive.
+        (unsafe { Place::mapped(start, 24, live, doorbell, addr, KeepAlive::new(memory.clone())) }, memory)
     }
 
     #[test]

@@ -84,19 +84,19 @@ impl Channel {
 
     fn allocate(group: &Group, plan: &Plan) -> Result<Gates> {
         debug_assert!(plan.len() <= MOST_GATES);
-        group.fabric().alloc_gates(plan.len())
+        group.fabric().gates().alloc(plan.len())
     }
 
     /// Writes this member's gates to the members at the other ends of remote connections, and sets
     /// the connections of its gates.
     async fn wire(group: &mut Group, gates: Gates, plan: &Plan) -> Result<Self> {
         let ids = gates.ids().to_vec();
-        for (wires, id) in plan.iter().zip(&ids) {
-            if let Some((member, slot)) = wires.destination_remote {
+        for (links, id) in plan.iter().zip(&ids) {
+            if let Some((member, slot)) = links.destination_remote {
                 let word = group.word_of(member, slot as u32, Field::GateSource)?;
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
-            if let Some((member, slot)) = wires.source_remote {
+            if let Some((member, slot)) = links.source_remote {
                 let word = group.word_of(member, slot as u32, Field::GateDestination)?;
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
@@ -105,20 +105,20 @@ impl Channel {
         group.fabric().flush_all().await?;
         group.barrier().await?;
         let mut wirings = Vec::with_capacity(plan.len());
-        for (slot, (wires, &gate)) in plan.iter().zip(&ids).enumerate() {
+        for (slot, (links, &gate)) in plan.iter().zip(&ids).enumerate() {
             let peer = |end: Option<(usize, usize)>, field| {
                 let gate = || group.fabric().load(&group.own_word(slot as u32, field)?).map(GateId::from_bits);
                 end.map(|_| gate()).transpose()
             };
             wirings.push(Wiring {
                 gate,
-                source_local: wires.source_local.map(|slot| ids[slot]),
-                source_remote: peer(wires.source_remote, Field::GateSource)?,
-                destination_local: wires.destination_local.map(|slot| ids[slot]),
-                destination_remote: peer(wires.destination_remote, Field::GateDestination)?,
+                source_local: links.source_local.map(|slot| ids[slot]),
+                source_remote: peer(links.source_remote, Field::GateSource)?,
+                destination_local: links.destination_local.map(|slot| ids[slot]),
+                destination_remote: peer(links.destination_remote, Field::GateDestination)?,
             });
         }
-        let set = gates.fabric().set_gates(&wirings);
+        let set = gates.fabric().gates().set(&wirings);
         // All gates are set before any is started.
         group.barrier().await?;
         set?;
@@ -126,15 +126,15 @@ impl Channel {
     }
 
     pub(super) fn start(&self, values: Values) -> Result<()> {
-        self.gates.fabric().start_gate(self.gates.start(), values)
+        self.gates.fabric().gates().start(self.gates.start(), values)
     }
 
     pub(super) fn test(&self) -> Result<Progress> {
-        self.gates.fabric().poll_gate(self.gates.start(), self.members.deps())
+        self.gates.fabric().gates().poll(self.gates.start(), self.members.deps())
     }
 
     pub(super) async fn wait(&self) -> Result<Option<Values>> {
-        self.gates.fabric().await_gate(self.gates.start(), self.members.deps()).await
+        self.gates.fabric().gates().wait(self.gates.start(), self.members.deps()).await
     }
 }
 

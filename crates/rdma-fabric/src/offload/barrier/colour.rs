@@ -3,8 +3,8 @@
 
 use crate::{
     Deps, Fabric, FabricError, Group, Rank, Result,
-    fabric::SlotGuard,
-    provider::{Boxed, Slot},
+    fabric::WaitGuard,
+    provider::{Boxed, WaitState},
 };
 use core::{
     fmt,
@@ -94,9 +94,9 @@ pub trait Colours {
     ///
     /// # Errors
     /// [`ColourError::Idle`], [`ColourError::Freed`]; [`FabricError::PeerLost`] of a rank in `deps`.
-    fn poll(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait. Called for every slot that is not empty.
-    fn end_wait(&self, slot: &mut Slot);
+    fn poll(&self, wait_state: &mut WaitState, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    /// Ends a wait. Called for every wait state that is not empty.
+    fn end_wait(&self, wait_state: &mut WaitState);
 }
 
 impl Fabric {
@@ -201,12 +201,12 @@ impl ColourBarrier {
     /// has released the colour, [`FabricError::PeerLost`] if another one was lost.
     pub fn wait(&mut self) -> impl Future<Output = Result<()>> {
         let (fabric, colour, deps) = (&self.fabric, self.colour, Deps::Ranks(&self.members));
-        let mut wait = SlotGuard::new(|slot, _| {
+        let mut wait = WaitGuard::new(|wait_state, _| {
             if let Ok(colours) = fabric.colours() {
-                colours.end_wait(slot);
+                colours.end_wait(wait_state);
             }
         });
-        poll_fn(move |cx| fabric.colours()?.poll(&mut wait.slot, colour, deps, cx))
+        poll_fn(move |cx| fabric.colours()?.poll(&mut wait.state, colour, deps, cx))
     }
 }
 

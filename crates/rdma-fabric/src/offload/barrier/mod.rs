@@ -48,6 +48,6 @@ pub use error::GateError;
 pub use exact_sum::ExactSum;
 pub use gate::{GateId, Wiring, check_wirings};
 pub use plan::GraphShape;
-pub use unit::{BarrierLimits, BarrierUnit, Gates, Progress};
+pub use unit::{BarrierLimits, BarrierUnit, GateUnit, Gates, Progress};
 pub use values::{GateValue, ReduceOp, Values};
 pub use wave::{RoundFault, Wave};

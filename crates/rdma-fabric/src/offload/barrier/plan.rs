@@ -22,7 +22,7 @@ pub(super) type GateIndex = usize;
 
 /// The connections of one of this member's gates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wires {
+pub(super) struct GateLinks {
     pub(super) source_local: Option<GateIndex>,
     pub(super) source_remote: Option<(usize, GateIndex)>,
     pub(super) destination_local: Option<GateIndex>,
@@ -30,7 +30,7 @@ pub(super) struct Wires {
 }
 
 /// One member's part: the connections of its gates, by slot.
-pub(super) type Plan = Vec<Wires>;
+pub(super) type Plan = Vec<GateLinks>;
 
 /// The largest number of gates that a member has.
 pub(super) const MOST_GATES: usize = 32;
@@ -43,7 +43,7 @@ fn link(plan: &mut Plan, from: GateIndex, to: GateIndex) {
 /// Returns a member's gates in a graph in which every member receives the result.
 pub(super) fn all(shape: GraphShape, n: usize, me: usize) -> Plan {
     match shape {
-        _ if n <= 1 => vec![Wires::default()],
+        _ if n <= 1 => vec![GateLinks::default()],
         GraphShape::RecursiveDoubling => doubling(n, me),
         GraphShape::Ring => ring(n, me),
     }
@@ -59,14 +59,14 @@ fn doubling(n: usize, me: usize) -> Plan {
         // The last gate of its host sends it the result.
         let host = me - core;
         let end = steps + 1;
-        return vec![Wires {
+        return vec![GateLinks {
             destination_remote: Some((host, 1)),
             source_remote: Some((host, end)),
-            ..Wires::default()
+            ..GateLinks::default()
         }];
     }
     let relays = steps + folds(me);
-    let mut plan = vec![Wires::default(); 1 + relays];
+    let mut plan = vec![GateLinks::default(); 1 + relays];
     for slot in 0..relays {
         link(&mut plan, slot, slot + 1);
     }
@@ -107,13 +107,13 @@ impl Ring {
 /// Returns a member's gates in a graph in which only the owner receives the result.
 pub(super) fn to_owner(n: usize, owner: usize, me: usize) -> Plan {
     if n <= 1 {
-        return vec![Wires::default()];
+        return vec![GateLinks::default()];
     }
     let ring = Ring { n, owner };
     let place = ring.place(me);
-    let mut plan = vec![Wires::default()];
+    let mut plan = vec![GateLinks::default()];
     if place > 0 {
-        plan.push(Wires { source_remote: Some(ring.sender(place - 1)), ..Wires::default() });
+        plan.push(GateLinks { source_remote: Some(ring.sender(place - 1)), ..GateLinks::default() });
         link(&mut plan, 0, 1);
     }
     let last = plan.len() - 1;
@@ -139,7 +139,7 @@ fn ring(n: usize, me: usize) -> Plan {
     let from = if place == 0 { ring.sender(n - 1) } else { (ring.member(place - 1), back_slot(place - 1)) };
     let slot = back_slot(place);
     if slot == plan.len() {
-        plan.push(Wires::default());
+        plan.push(GateLinks::default());
         link(&mut plan, slot, 0);
         plan[slot].destination_remote = Some((ring.member(place + 1), back_slot(place + 1)));
     }
@@ -154,24 +154,24 @@ mod tests {
     /// Every wire has two ends.
     fn check_wires(plans: &[Plan]) {
         for (me, plan) in plans.iter().enumerate() {
-            for (slot, wires) in plan.iter().enumerate() {
+            for (slot, links) in plan.iter().enumerate() {
                 let what = format!("gate {slot} of member {me} of {}", plans.len());
-                if let Some(to) = wires.destination_local {
+                if let Some(to) = links.destination_local {
                     assert_eq!(plan[to].source_local, Some(slot), "{what}");
                 }
-                if let Some(from) = wires.source_local {
+                if let Some(from) = links.source_local {
                     assert_eq!(plan[from].destination_local, Some(slot), "{what}");
                 }
-                if let Some((member, to)) = wires.destination_remote {
+                if let Some((member, to)) = links.destination_remote {
                     assert_eq!(plans[member][to].source_remote, Some((me, slot)), "{what}");
                     assert_ne!(member, me, "{what}");
                 }
-                if let Some((member, from)) = wires.source_remote {
+                if let Some((member, from)) = links.source_remote {
                     assert_eq!(plans[member][from].destination_remote, Some((me, slot)), "{what}");
                 }
                 let (source, destination) = (
-                    wires.source_local.is_some() || wires.source_remote.is_some(),
-                    wires.destination_local.is_some() || wires.destination_remote.is_some(),
+                    links.source_local.is_some() || links.source_remote.is_some(),
+                    links.destination_local.is_some() || links.destination_remote.is_some(),
                 );
                 assert!(slot == 0 || source && destination, "{what}");
             }
@@ -186,9 +186,9 @@ mod tests {
             if slot == 0 { vec![member] } else { taken(plans, member, slot) }
         }
         fn taken(plans: &[Plan], member: usize, slot: GateIndex) -> Vec<usize> {
-            let wires = plans[member][slot];
-            let local = wires.source_local.map(|slot| sent(plans, member, slot));
-            let remote = wires.source_remote.map(|(member, slot)| sent(plans, member, slot));
+            let links = plans[member][slot];
+            let local = links.source_local.map(|slot| sent(plans, member, slot));
+            let remote = links.source_remote.map(|(member, slot)| sent(plans, member, slot));
             local.into_iter().chain(remote).flatten().collect()
         }
         let mut got = taken(plans, me, 0);

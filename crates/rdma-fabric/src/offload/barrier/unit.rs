@@ -1,7 +1,7 @@
 //! A rank's barrier unit: the fabric's methods, and the trait that a provider implements.
 
 use super::{GateError, GateId, Values, Wiring};
-use crate::{Deps, Fabric, FabricError, Result, fabric::SlotGuard, provider::Slot};
+use crate::{Deps, Fabric, FabricError, Result, fabric::WaitGuard, provider::WaitState};
 use core::{
     fmt,
     future::{Future, poll_fn},
@@ -46,7 +46,7 @@ pub enum Progress {
     Completed(Option<Values>),
 }
 
-/// The barrier unit of a rank, as a provider implements it: see [`Fabric::alloc_gates`].
+/// The barrier unit of a rank, as a provider implements it: see [`GateUnit::alloc`].
 pub trait BarrierUnit {
     /// Returns the unit's limits.
     fn limits(&self) -> BarrierLimits;
@@ -61,26 +61,43 @@ pub trait BarrierUnit {
     /// Returns the state of the gate's operation.
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress>;
     /// Waits for the gate's operation.
-    fn poll(&self, slot: &mut Slot, gate: GateId, deps: Deps<'_>, cx: &mut Context<'_>)
-    -> Poll<Result<Option<Values>>>;
-    /// Ends a wait. Called for every slot that is not empty.
-    fn end_wait(&self, slot: &mut Slot);
+    fn poll(
+        &self,
+        wait_state: &mut WaitState,
+        gate: GateId,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Values>>>;
+    /// Ends a wait. Called for every wait state that is not empty.
+    fn end_wait(&self, wait_state: &mut WaitState);
 }
 
 impl Fabric {
+    /// Returns this rank's barrier unit; where there is none, its limits are
+    /// [`BarrierLimits::NONE`], and every other call is [`FabricError::Unsupported`].
+    pub fn gates(&self) -> GateUnit<'_> {
+        GateUnit(self)
+    }
+}
+
+/// The barrier unit of a rank ([`Fabric::gates`]).
+#[derive(Clone, Copy, Debug)]
+pub struct GateUnit<'a>(&'a Fabric);
+
+impl<'a> GateUnit<'a> {
     /// Returns the limits of this rank's unit.
-    pub fn barrier_limits(&self) -> BarrierLimits {
-        self.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
+    pub fn limits(self) -> BarrierLimits {
+        self.0.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
     }
 
-    fn unit(&self) -> Result<&dyn BarrierUnit> {
-        self.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
+    fn unit(self) -> Result<&'a dyn BarrierUnit> {
+        self.0.provider().gates().ok_or(FabricError::Unsupported { feature: &"a barrier unit" })
     }
 
     /// Frees gates. Signals that they have sent can still be combined by the receiving gates; a
     /// gate that waits for another signal from them, or signals them, receives
     /// [`GateError::Freed`]. Only this rank's own gates are freed; others are ignored.
-    pub fn free_gates(&self, gates: &[GateId]) {
+    pub fn free(self, gates: &[GateId]) {
         if let Ok(unit) = self.unit() {
             unit.free(gates);
         }
@@ -99,7 +116,7 @@ impl Fabric {
     /// As [`super::check_wirings`], [`GateError::Freed`], [`GateError::NoSuchGate`],
     /// [`GateError::Outstanding`]; between nodes, [`FabricError::Aborted`] and
     /// [`FabricError::System`], after which the gates are unusable.
-    pub fn set_gates(&self, wirings: &[Wiring]) -> Result<()> {
+    pub fn set(self, wirings: &[Wiring]) -> Result<()> {
         self.unit()?.set(wirings)
     }
 
@@ -109,7 +126,7 @@ impl Fabric {
     /// # Errors
     /// [`GateError::Outstanding`], [`GateError::NotSet`], [`GateError::NotStart`],
     /// [`GateError::NotOwn`], [`GateError::Freed`].
-    pub fn start_gate(&self, gate: GateId, values: Values) -> Result<()> {
+    pub fn start(self, gate: GateId, values: Values) -> Result<()> {
         self.unit()?.start(gate, values)
     }
 
@@ -122,7 +139,7 @@ impl Fabric {
     /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a
     /// wait with these dependencies; the operation is then still in flight, and the gate can only
     /// be freed.
-    pub fn poll_gate(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
+    pub fn poll(self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         self.unit()?.test(gate, deps)
     }
 
@@ -130,14 +147,14 @@ impl Fabric {
     /// the future leaves the operation in flight.
     ///
     /// # Errors
-    /// As [`Fabric::poll_gate`].
-    pub fn await_gate(&self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
-        let mut wait = SlotGuard::new(|slot, _| {
+    /// As [`GateUnit::poll`].
+    pub fn wait(self, gate: GateId, deps: Deps<'_>) -> impl Future<Output = Result<Option<Values>>> {
+        let mut wait = WaitGuard::new(move |wait_state, _| {
             if let Ok(unit) = self.unit() {
-                unit.end_wait(slot);
+                unit.end_wait(wait_state);
             }
         });
-        poll_fn(move |cx| self.unit()?.poll(&mut wait.slot, gate, deps, cx))
+        poll_fn(move |cx| self.unit()?.poll(&mut wait.state, gate, deps, cx))
     }
 
     /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping
@@ -145,10 +162,10 @@ impl Fabric {
     ///
     /// # Errors
     /// [`GateError::NoGates`], also if `gates` is 0.
-    pub fn alloc_gates(&self, gates: usize) -> Result<Gates> {
-        let none = GateError::NoGates { rank: self.rank(), wanted: 0, starts: 0, relays: 0 };
+    pub fn alloc(self, gates: usize) -> Result<Gates> {
+        let none = GateError::NoGates { rank: self.0.rank(), wanted: 0, starts: 0, relays: 0 };
         let relays = gates.checked_sub(1).ok_or(none)?;
-        Ok(Gates { ids: self.unit()?.take(relays)?, fabric: self.clone() })
+        Ok(Gates { ids: self.unit()?.take(relays)?, fabric: self.0.clone() })
     }
 }
 
@@ -178,7 +195,7 @@ impl Gates {
 
 impl Drop for Gates {
     fn drop(&mut self) {
-        self.fabric.free_gates(&self.ids);
+        self.fabric.gates().free(&self.ids);
     }
 }
 

@@ -54,5 +54,5 @@ pub use error::QueueError;
 pub use id::{QueueId, Stadd};
 pub use posting::{Completion, MrqKind, MrqNotice, Posting};
 pub use provider::{Queue, QueueSide, Queues};
-pub use queue::ControlQueue;
+pub use queue::{ControlQueue, QueueUnit};
 pub use spec::{Pointers, QueueLimits, QueueMode, QueueSpec};

@@ -3,7 +3,7 @@
 use super::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd};
 use crate::{
     Deps, Refused, Region, Result,
-    provider::{Ended, Slot},
+    provider::{Ended, WaitState},
 };
 use core::{
     any::Any,
@@ -11,7 +11,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// The control queues of a rank: see [`crate::Fabric::open_queue`].
+/// The control queues of a rank: see [`crate::QueueUnit::open`].
 pub trait Queues {
     /// Returns the limits of the rank's queues.
     fn limits(&self) -> QueueLimits;
@@ -46,16 +46,28 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// number posted, and the reason why it is not all.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
     /// Posts one command, in the order of those that wait for room.
-    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
+    fn poll_post(
+        &self,
+        wait_state: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>>;
     /// Takes the next completion.
     fn poll_tcq(&self) -> Result<Option<Completion>>;
     /// Takes the next notice.
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
     /// Waits until the caller has to check `side` again.
-    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>>;
-    /// Ends a wait at a `side` or, without one, for room. Called for every slot that is not empty.
-    /// The preceding poll of that side found the awaited entry.
-    fn end_wait(&self, slot: &mut Slot, side: Option<QueueSide>, ended: Ended);
+    fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        side: QueueSide,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>>;
+    /// Ends a wait at a `side` or, without one, for room. Called for every wait state that is not
+    /// empty. The preceding poll of that side found the awaited entry.
+    fn end_wait(&self, wait_state: &mut WaitState, side: Option<QueueSide>, ended: Ended);
     /// Closes the queue; returns the number of commands that never started.
     fn close(self: Box<Self>) -> Result<u64>;
 }

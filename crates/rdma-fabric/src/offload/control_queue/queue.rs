@@ -1,7 +1,7 @@
 //! An open control queue, as its rank holds it.
 
 use super::{Completion, MrqNotice, Pointers, Posting, Queue, QueueId, QueueLimits, QueueSide, QueueSpec, Stadd};
-use crate::{Deps, Fabric, FabricError, Refused, Region, Result, fabric::SlotGuard, provider::Ended};
+use crate::{Deps, Fabric, FabricError, Refused, Region, Result, fabric::WaitGuard, provider::Ended};
 use core::{
     fmt,
     future::{Future, poll_fn},
@@ -26,9 +26,21 @@ impl fmt::Debug for ControlQueue {
 }
 
 impl Fabric {
+    /// Returns this rank's control queues; where there are none, their limits are
+    /// [`QueueLimits::NONE`].
+    pub fn queues(&self) -> QueueUnit<'_> {
+        QueueUnit(self)
+    }
+}
+
+/// The control queues of a rank ([`Fabric::queues`]).
+#[derive(Clone, Copy, Debug)]
+pub struct QueueUnit<'a>(&'a Fabric);
+
+impl QueueUnit<'_> {
     /// Returns the limits of this rank's queues.
-    pub fn queue_limits(&self) -> QueueLimits {
-        self.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
+    pub fn limits(self) -> QueueLimits {
+        self.0.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
     }
 
     /// Opens a control queue. Local: the program sends the ID to peers.
@@ -37,9 +49,9 @@ impl Fabric {
     /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`]
     /// (depths that are not a power of two, or above the limit, count as such),
     /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] if there are no queues.
-    pub fn open_queue(&self, spec: QueueSpec) -> Result<ControlQueue> {
+    pub fn open(self, spec: QueueSpec) -> Result<ControlQueue> {
         let absent = FabricError::Unsupported { feature: &"control queues" };
-        self.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
+        self.0.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
     }
 }
 
@@ -130,8 +142,8 @@ impl ControlQueue {
             }
             let Some((next, others)) = rest.get(posted..).and_then(<[_]>::split_first) else { return Ok(()) };
             // In order among those that wait for room.
-            let mut wait = SlotGuard::new(|slot, ended| self.0.end_wait(slot, None, ended));
-            poll_fn(|cx| self.0.poll_post(&mut wait.slot, next, deps, cx)).await?;
+            let mut wait = WaitGuard::new(|wait_state, ended| self.0.end_wait(wait_state, None, ended));
+            poll_fn(|cx| self.0.poll_post(&mut wait.state, next, deps, cx)).await?;
             rest = others;
         }
         Ok(())
@@ -179,7 +191,7 @@ impl ControlQueue {
         look: impl Fn(&dyn Queue) -> Result<Option<T>>,
     ) -> impl Future<Output = Result<T>> {
         let queue = &*self.0;
-        let mut wait = SlotGuard::new(move |slot, ended| queue.end_wait(slot, Some(side), ended));
+        let mut wait = WaitGuard::new(move |wait_state, ended| queue.end_wait(wait_state, Some(side), ended));
         poll_fn(move |cx| {
             let mut failed = None;
             loop {
@@ -195,7 +207,7 @@ impl ControlQueue {
                 if let Some(error) = failed {
                     return Poll::Ready(Err(error));
                 }
-                match queue.poll_wait(&mut wait.slot, side, deps, cx) {
+                match queue.poll_wait(&mut wait.state, side, deps, cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(outcome) => failed = outcome.err(),
                 }

@@ -110,12 +110,12 @@ impl Board {
 
     fn remove(&self, lent: &mut Lent, place: usize) -> Loan {
         let mut loan = lent.sets.swap_remove(place);
-        self.note_left(&mut loan, false);
+        self.record_departure(&mut loan, false);
         loan
     }
 
     /// Records whether a set has remaining work.
-    fn note_left(&self, loan: &mut Loan, left: bool) {
+    fn record_departure(&self, loan: &mut Loan, left: bool) {
         if core::mem::replace(&mut loan.left, left) && !left {
             self.left.fetch_sub(1, Ordering::Relaxed);
         }
@@ -181,7 +181,7 @@ impl Board {
             && let Some(set) = &mut known.set
         {
             set.fail(error);
-            self.note_left(known, false);
+            self.record_departure(known, false);
         }
     }
 
@@ -230,7 +230,7 @@ impl Drop for Taken<'_> {
                     orphans.push(set);
                     continue;
                 };
-                self.board.note_left(loan, set.is_left());
+                self.board.record_departure(loan, set.is_left());
                 loan.set = Some(set);
             }
             if core::mem::take(&mut lent.missed) {

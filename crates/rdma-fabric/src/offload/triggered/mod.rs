@@ -8,10 +8,10 @@
 //! may its neighbours (MPI 4.1, §2.9: progress).
 //!
 //! # Progress
-//! Every call that waits [beside](Triggers::beside) the rank's [`Triggers`] makes progress: owners
-//! waiting for their own puts, the [`crate::Group`]'s collectives, the systems that use such puts.
-//! A rank that computes, or waits for something else (a lock, a notice), makes no progress in the
-//! meantime; that requires queues.
+//! Every call that waits [beside](Triggers::run_during) the rank's [`Triggers`] makes progress:
+//! owners waiting for their own puts, the [`crate::Group`]'s collectives, the systems that use such
+//! puts. A rank that computes, or waits for something else (a lock, a notice), makes no progress in
+//! the meantime; that requires queues.
 //!
 //! # Nothing is done twice
 //! A put is posted once for each number, no matter which futures are dropped in the meantime:
@@ -121,7 +121,7 @@ impl Triggers {
     }
 
     /// Waits until all of the words have reached `number`, executing puts in the meantime as
-    /// [`Triggers::beside`] does. The wait depends on `ranks`.
+    /// [`Triggers::run_during`] does. The wait depends on `ranks`.
     ///
     /// # Errors
     /// As [`Fabric::load`] and [`Fabric::wait_until`].
@@ -136,7 +136,7 @@ impl Triggers {
             let mut looks = looks(fabric, word);
             while fabric.load(word)? < number {
                 if looks == 0 {
-                    self.beside(fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number)).await?;
+                    self.run_during(fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number)).await?;
                     break;
                 }
                 looks -= 1;
@@ -148,7 +148,7 @@ impl Triggers {
 
     /// Waits for `awaited`, and executes puts as they become possible, including those that other
     /// tasks of this rank arm in the meantime.
-    pub async fn beside<T: Future>(&self, awaited: T) -> T::Output {
+    pub async fn run_during<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
         let board = self.board();
         let (mut watch, mut driving) = (Watch::new(board), None);

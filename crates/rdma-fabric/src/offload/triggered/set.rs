@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Puts that are armed together, repeatedly, each time with a greater number.
 ///
 /// Puts that are not possible immediately are executed in the next call of this rank that waits
-/// ([`Triggers::beside`](super::Triggers::beside)). Dropping the value abandons puts that have not
-/// been executed; the network still completes the posted ones.
+/// ([`Triggers::run_during`](super::Triggers::run_during)). Dropping the value abandons puts that
+/// have not been executed; the network still completes the posted ones.
 pub struct TriggeredPuts {
     fabric: Fabric,
     /// The set; `None` while it is lent.
@@ -71,7 +71,7 @@ impl TriggeredPuts {
         }
         while !hand.set().advance().await? {
             let Hand(TriggeredPuts { fabric, here: Some(set), .. }) = &mut hand else { continue };
-            if let Err(error) = fabric.triggers().beside(set.until_possible()).await {
+            if let Err(error) = fabric.triggers().run_during(set.until_possible()).await {
                 set.fail(error.clone());
                 return Err(error);
             }

@@ -41,13 +41,13 @@ impl CountedTable {
             s.leaving -= 1;
             At::U1ForAnother
         } else {
-            return self.go_on(s);
+            return self.resume(s);
         };
         None
     }
 
     /// Continues when no work for others remains.
-    fn go_on(&self, s: &mut Steps) -> Option<Transition> {
+    fn resume(&self, s: &mut Steps) -> Option<Transition> {
         let me = s.me;
         s.at = match s.then {
             Then::End => At::End(s.ends),
@@ -65,11 +65,11 @@ impl CountedTable {
             Then::Again => At::R1Again,
             Then::Back => {
                 s.at = At::End(s.ends);
-                return me.map(|me| Transition::writer_goes_back(me, 1));
+                return me.map(|me| Transition::writer_returns(me, 1));
             }
             Then::Left => {
                 s.at = At::End(s.ends);
-                return me.map(|me| Transition::writer_goes_back(me, 3));
+                return me.map(|me| Transition::writer_returns(me, 3));
             }
         };
         None
@@ -115,7 +115,7 @@ impl CountedTable {
                 (s.at, s.word, s.mine) = (At::Activate, found + (rules.interest(next) | self.registered()), false);
             }
             At::Activate => return self.activated(s, found),
-            At::Head => return self.let_in(s, "head", found),
+            At::Head => return self.admit(s, "head", found),
             At::Wake => {
                 if !was_abandoned(s.writer, found) {
                     s.writer = None;
@@ -175,11 +175,11 @@ impl CountedTable {
             s.at = At::Head;
             return Ok(None);
         }
-        self.let_in(s, "count", word >> HEAD)
+        self.admit(s, "count", word >> HEAD)
     }
 
     /// The lock was set active for the head.
-    fn let_in(&self, s: &mut Steps, word: &'static str, head: u64) -> Result<Option<Transition>> {
+    fn admit(&self, s: &mut Steps, word: &'static str, head: u64) -> Result<Option<Transition>> {
         s.writer = self.decode(word, head)?;
         match s.writer {
             Some(_) => Ok(self.help(s)),

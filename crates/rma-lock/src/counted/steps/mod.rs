@@ -163,7 +163,7 @@ pub struct Steps {
     /// already announced.
     pub quiet: bool,
     /// Whether no other rank has known `me`.
-    pub fresh: bool,
+    pub clean: bool,
     /// Whether it went to the queue without trying to barge in.
     pub skipped: bool,
     /// Whether `writer` is woken only to check the lock again, and not because it was admitted.
@@ -209,7 +209,7 @@ impl Steps {
             woken: false,
             mine: false,
             quiet: false,
-            fresh: false,
+            clean: false,
             skipped: false,
             offers: false,
             me: None,
@@ -295,8 +295,8 @@ impl Steps {
     pub fn node_after(&self) -> Option<Node> {
         self.me.map(|_| match self.at {
             At::End(End::Inside) => Node::Kept,
-            _ if self.fresh => Node::Fresh,
-            _ => Node::Worn,
+            _ if self.clean => Node::Clean,
+            _ => Node::Dirty,
         })
     }
 }
@@ -410,8 +410,8 @@ impl Table for CountedTable {
             _ if !rules.recoverable => None,
             At::R1 => Some(Transition::READER_ARRIVES),
             At::U1 => Some(Transition::READER_LEAVES),
-            At::W2 => s.me.map(Transition::writer_goes_on),
-            At::HandOver | At::X2 if !s.quiet => s.node.map(Transition::writer_goes_on),
+            At::W2 => s.me.map(Transition::writer_continues),
+            At::HandOver | At::X2 if !s.quiet => s.node.map(Transition::writer_continues),
             _ => None,
         };
         Some(Pending { op, announced })
@@ -514,7 +514,7 @@ impl CountedTable {
             return Err(LockError::corrupt("wake", found));
         }
         s.at = At::End(End::GaveUp(if s.dropped { Reason::Dropped } else { Reason::Told }));
-        Ok(Some(if s.writes { Transition::writer_goes_back(me, 1) } else { Transition::READER_GIVES_UP }))
+        Ok(Some(if s.writes { Transition::writer_returns(me, 1) } else { Transition::READER_GIVES_UP }))
     }
 
     /// Continues after an operation on another rank's node has failed because that rank has left:
@@ -523,7 +523,7 @@ impl CountedTable {
         if s.at == At::W6 {
             // The node stays in a queue from which no rank will take it.
             s.at = At::End(End::GaveUp(Reason::Told));
-            return s.me.take().map(|me| Transition::writer_goes_back(me, 1));
+            return s.me.take().map(|me| Transition::writer_returns(me, 1));
         }
         (s.reader, s.departing, s.writer, s.leaving) = (None, false, None, 0);
         s.done = s.done.filter(|done| Some(*done) == s.me);

@@ -15,8 +15,8 @@ impl CountedTable {
         match s.at {
             At::W2 if found == 0 => self.contend(s),
             At::W2 if s.tries => {
-                (s.at, s.fresh) = (At::End(End::NotNow), true);
-                return Ok(s.me.map(|me| Transition::writer_goes_back(me, 1)));
+                (s.at, s.clean) = (At::End(End::NotNow), true);
+                return Ok(s.me.map(|me| Transition::writer_returns(me, 1)));
             }
             At::W2 => (s.at, s.link, s.skipped) = (At::W6, self.decode("tail", found)?, false),
             // The predecessor has left, so this writer is the first.
@@ -47,7 +47,7 @@ impl CountedTable {
                     (None, _) if rules.barges => At::XQ,
                     (None, _) => At::X2,
                     (_, HandOver::Always) => {
-                        let said = (!s.quiet).then_some(s.node).flatten().map(Transition::writer_goes_on);
+                        let said = (!s.quiet).then_some(s.node).flatten().map(Transition::writer_continues);
                         self.handed_over(s);
                         return Ok(said);
                     }
@@ -101,7 +101,7 @@ impl CountedTable {
             s.ends = End::GaveUp(Reason::Dropped);
             self.begin_leave(s);
         }
-        s.me.map(Transition::writer_goes_on)
+        s.me.map(Transition::writer_continues)
     }
 
     /// A try leaves the queue.

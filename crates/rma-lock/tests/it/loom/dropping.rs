@@ -9,7 +9,7 @@ use super::{
     LoomRole::{self, *},
     Seen, broken, model_of,
 };
-use checks::lock::mutation::QueuedMistake::{self, AbandonedTakenForWoken, DroppedAndForgotten};
+use checks::lock::mutants::QueuedMutant::{self, AbandonedTakenForWoken, DroppedAndForgotten};
 use loom_fabric::{Config, Delivery, check, check_fails};
 use rdma_fabric::PutOrder;
 use rma_lock::locks::RpLock;
@@ -92,14 +92,14 @@ fn without_late_results_the_fast_ways_are_right() {
 /// After the given number of polls the dropped future has had an effect and is waiting.
 #[test]
 fn what_is_not_done_for_the_dropped_is_found() {
-    const SHOWN: [(QueuedMistake, &[LoomRole]); 4] = [
+    const SHOWN: [(QueuedMutant, &[LoomRole]); 4] = [
         (DroppedAndForgotten, &[ReadFor(1), Write]),
         (DroppedAndForgotten, &[WriteFor(2), Write]),
         (AbandonedTakenForWoken, &[WriteFor(3), Write]),
         (AbandonedTakenForWoken, &[ReadFor(4), Write]),
     ];
-    for (mistake, roles) in SHOWN {
+    for (mutant, roles) in SHOWN {
         let config = config(roles.len(), PutOrder::None);
-        check_fails(Some(3), &["deadlock", "residue"], broken(Some(mistake), roles, 1, config));
+        check_fails(Some(3), &["deadlock", "residue"], broken(Some(mutant), roles, 1, config));
     }
 }

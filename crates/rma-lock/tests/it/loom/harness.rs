@@ -1,15 +1,15 @@
 //! Tests of the harness itself on a plain MCS mutex over the fabric: the correct mutex passes,
 //! every broken one is reported.
 
-use loom_fabric::{Access, Config, DataCell, Delivery, Seat, check, check_fails, run};
+use loom_fabric::{Access, Config, DataCell, Delivery, RankHandle, check, check_fails, run};
 use rdma_fabric::{
     Deps, Fabric, FabricError, LocalWord, Multicasts, PutOrder, Rank, Region, RemoteAddr, RemoteWord, Result, Time,
 };
 use std::rc::Rc;
 
-/// The mutation of a [`Mcs`].
+/// The mutant of a [`Mcs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum McsMistake {
+enum McsMutant {
     Nothing,
     /// Passes the lock on without a flush of the protected data.
     NoFlush,
@@ -33,11 +33,11 @@ struct Mcs {
     tail: RemoteWord<u64>,
     blocked: LocalWord<u64>,
     next: LocalWord<u64>,
-    mistake: McsMistake,
+    mutant: McsMutant,
 }
 
 impl Mcs {
-    async fn new(fabric: &Fabric, mistake: McsMistake) -> Result<Self> {
+    async fn new(fabric: &Fabric, mutant: McsMutant) -> Result<Self> {
         let region = fabric.alloc_symmetric(24).await?;
         let home = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: TAIL as u64 };
         Ok(Mcs {
@@ -46,7 +46,7 @@ impl Mcs {
             next: region.word(fabric, NEXT)?,
             region,
             fabric: fabric.clone(),
-            mistake,
+            mutant,
         })
     }
 
@@ -61,13 +61,13 @@ impl Mcs {
 
     async fn lock(&self) -> Result<()> {
         self.fabric.store(&self.next, 0)?;
-        if self.mistake != McsMistake::LateInit {
+        if self.mutant != McsMutant::LateInit {
             self.fabric.store(&self.blocked, 1)?;
         }
         let pred = self.fabric.swap(&self.tail, self.id()).await?;
         if pred != 0 {
             self.fabric.put_word(&self.word(pred, NEXT)?, self.id()).await?;
-            if self.mistake == McsMistake::LateInit {
+            if self.mutant == McsMutant::LateInit {
                 self.fabric.store(&self.blocked, 1)?;
             }
             self.fabric.wait_until(&self.blocked, Deps::All, |blocked| blocked == 0).await?;
@@ -76,26 +76,26 @@ impl Mcs {
     }
 
     async fn unlock(&self) -> Result<()> {
-        if !matches!(self.mistake, McsMistake::NoFlush | McsMistake::NoFlushButSwap) {
+        if !matches!(self.mutant, McsMutant::NoFlush | McsMutant::NoFlushButSwap) {
             self.fabric.flush_all().await?;
         }
         if self.fabric.load(&self.next)? == 0 {
             let old = self.fabric.compare_swap(&self.tail, self.id(), 0).await?;
-            if old == self.id() || self.mistake == McsMistake::IgnoredCas {
+            if old == self.id() || self.mutant == McsMutant::IgnoredCas {
                 return Ok(());
             }
         }
         let next = self.fabric.wait_until(&self.next, Deps::All, |next| next != 0).await?;
         let blocked = self.word(next, BLOCKED)?;
-        if self.mistake == McsMistake::NoFlushButSwap {
+        if self.mutant == McsMutant::NoFlushButSwap {
             return self.fabric.swap(&blocked, 0).await.map(drop);
         }
         self.fabric.put_word(&blocked, 0).await
     }
 }
 
-async fn one_round(fabric: Fabric, data: Rc<DataCell>, mistake: McsMistake) -> Result<Mcs> {
-    let lock = Mcs::new(&fabric, mistake).await?;
+async fn one_round(fabric: Fabric, data: Rc<DataCell>, mutant: McsMutant) -> Result<Mcs> {
+    let lock = Mcs::new(&fabric, mutant).await?;
     lock.lock().await?;
     data.enter_write(&fabric);
     data.leave_write();
@@ -103,36 +103,36 @@ async fn one_round(fabric: Fabric, data: Rc<DataCell>, mistake: McsMistake) -> R
     Ok(lock)
 }
 
-fn model(config: Config, mistake: McsMistake) -> impl Fn() + Send + Sync + 'static {
+fn model(config: Config, mutant: McsMutant) -> impl Fn() + Send + Sync + 'static {
     move || {
         let data = Rc::new(DataCell::new());
         run(config, move |fabric| {
             let data = data.clone();
-            async move { one_round(fabric, data, mistake).await.expect("no error is possible") }
+            async move { one_round(fabric, data, mutant).await.expect("no error is possible") }
         });
     }
 }
 
 #[test]
 fn two_ranks_exclude_each_other() {
-    check(None, 99, model(Config::new(2, Delivery::AtPost), McsMistake::Nothing));
-    check(None, 37, model(Config::new(2, Delivery::AtFlush), McsMistake::Nothing));
+    check(None, 99, model(Config::new(2, Delivery::AtPost), McsMutant::Nothing));
+    check(None, 37, model(Config::new(2, Delivery::AtFlush), McsMutant::Nothing));
     // Four threads.
-    check(Some(3), 2_692, model(Config::new(2, Delivery::Nic), McsMistake::Nothing));
+    check(Some(3), 2_692, model(Config::new(2, Delivery::Nic), McsMutant::Nothing));
 }
 
 #[test]
 fn three_ranks_exclude_each_other() {
-    check(Some(3), 2_556, model(Config::new(3, Delivery::AtPost), McsMistake::Nothing));
-    check(Some(3), 1_833, model(Config::new(3, Delivery::AtFlush), McsMistake::Nothing));
+    check(Some(3), 2_556, model(Config::new(3, Delivery::AtPost), McsMutant::Nothing));
+    check(Some(3), 1_833, model(Config::new(3, Delivery::AtFlush), McsMutant::Nothing));
 }
 
 const RACE: &[&str] = &["Causality violation"];
 
 #[test]
 fn a_hand_over_without_flush_is_a_race() {
-    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlush));
-    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMistake::NoFlushButSwap));
+    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMutant::NoFlush));
+    check_fails(None, RACE, model(Config::new(2, Delivery::AtPost), McsMutant::NoFlushButSwap));
 }
 
 /// Puts are ordered before atomics only, not among themselves.
@@ -140,24 +140,24 @@ fn a_hand_over_without_flush_is_a_race() {
 fn no_flush_is_needed_where_puts_are_ordered() {
     let mut config = Config::new(2, Delivery::AtPost);
     config.caps.put_order = PutOrder::AllTargets;
-    check(None, 99, model(config, McsMistake::NoFlushButSwap));
-    check_fails(None, RACE, model(config, McsMistake::NoFlush));
+    check(None, 99, model(config, McsMutant::NoFlushButSwap));
+    check_fails(None, RACE, model(config, McsMutant::NoFlush));
 }
 
 #[test]
 fn a_relaxed_wait_is_a_race() {
     let config = Config { relaxed: |access| matches!(access, Access::Wait(_)), ..Config::new(2, Delivery::AtPost) };
-    check_fails(None, RACE, model(config, McsMistake::Nothing));
+    check_fails(None, RACE, model(config, McsMutant::Nothing));
 }
 
 #[test]
 fn a_late_initialisation_loses_the_wake_up() {
-    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::LateInit));
+    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMutant::LateInit));
 }
 
 #[test]
 fn an_ignored_comparison_leaves_the_successor_asleep() {
-    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMistake::IgnoredCas));
+    check_fails(None, &["deadlock"], model(Config::new(2, Delivery::AtPost), McsMutant::IgnoredCas));
 }
 
 /// Puts a value, then sets a flag by another operation; the receiver reads the value after the
@@ -211,7 +211,7 @@ fn a_clock_moved_by_another_rank_ends_a_wait_at_any_time() {
                         None => assert_eq!(fabric.now(), at),
                     }
                 } else {
-                    Seat::of(&fabric).job().advance(Rank::new(0), 5);
+                    RankHandle::of(&fabric).job().advance(Rank::new(0), 5);
                     let addr = RemoteAddr { rank: Rank::new(0), region: region.key(), offset: 0 };
                     fabric.put_word(&fabric.remote_word::<u64>(addr)?, 1).await?;
                 }

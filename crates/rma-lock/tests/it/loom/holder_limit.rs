@@ -6,7 +6,7 @@
 //! has to admit it.
 
 use super::HOME;
-use checks::lock::{RefusalMistake, mutation::assert_idle, preset, refusal_mistaken};
+use checks::lock::{RefusalMutant, mutants::assert_idle, preset, refusal_mutant};
 use loom_fabric::{Config, DataCell, Delivery, check, check_fails, run};
 use rdma_fabric::{Fabric, Region};
 use rma_lock::{
@@ -77,12 +77,12 @@ fn right<L: RmaLock>(delivery: Delivery, refused: Arc<[AtomicUsize; 2]>) -> impl
     }
 }
 
-fn wrong<L: RmaLock>(mistake: RefusalMistake) -> impl Fn() + Send + Sync + 'static {
+fn wrong<L: RmaLock>(mutant: RefusalMutant) -> impl Fn() + Send + Sync + 'static {
     move || {
         let data = Rc::new(DataCell::new());
         let job = run(Config::new(3, Delivery::AtPost), move |fabric| {
             let data = data.clone();
-            let mutant = refusal_mistaken(fabric.clone(), mistake);
+            let mutant = refusal_mutant(fabric.clone(), mutant);
             async move { part::<L>(mutant, fabric, data).await.expect("no other error is possible") }
         });
         assert_idle(job.residue());
@@ -96,8 +96,8 @@ fn check_lock<L: RmaLock>() {
         check(Some(3), 500, right::<L>(delivery, refused.clone()));
         assert!(refused.iter().all(|seen| seen.load(Relaxed) > 0), "{}: {refused:?}", L::NAME);
     }
-    for mistake in [RefusalMistake::NotTakenBack, RefusalMistake::NobodyLetIn] {
-        check_fails(Some(3), &["residue", "deadlock"], wrong::<L>(mistake));
+    for mutant in [RefusalMutant::NotTakenBack, RefusalMutant::NobodyLetIn] {
+        check_fails(Some(3), &["residue", "deadlock"], wrong::<L>(mutant));
     }
 }
 

@@ -8,11 +8,11 @@ mod dropping;
 mod harness;
 mod holder_limit;
 mod jobs;
-mod mutations;
+mod mutants;
 mod nodes;
 
-use checks::lock::mutation::{QueuedMistake, assert_idle, mistaken};
-use loom_fabric::{Config, DataCell, Seat, run};
+use checks::lock::mutants::{QueuedMutant, assert_idle, queued_mutant};
+use loom_fabric::{Config, DataCell, RankHandle, run};
 use rdma_fabric::{Fabric, Rank, Region, RemoteWord, Time};
 use rma_lock::{
     Guard, LockError, RmaLock,
@@ -95,7 +95,7 @@ async fn use_lock<L: RmaLock>(
     match role {
         Clock => {
             for rank in 0..fabric.ranks() as u32 {
-                Seat::of(seen_by_loom).job().advance(Rank::new(rank), DEADLINE.as_picos());
+                RankHandle::of(seen_by_loom).job().advance(Rank::new(rank), DEADLINE.as_picos());
             }
             return Ok(true);
         }
@@ -200,7 +200,7 @@ fn model_of<L: RmaLock>(
 
 /// Returns a job of the reader-preference lock with one mutated step.
 fn broken(
-    mistake: Option<QueuedMistake>,
+    mutant: Option<QueuedMutant>,
     roles: &'static [LoomRole],
     n: usize,
     config: Config,
@@ -209,9 +209,9 @@ fn broken(
         let data = Rc::new(DataCell::new());
         let job = run(config, move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
-            let mutant = match mistake {
+            let mutant = match mutant {
                 None => fabric.clone(),
-                Some(mistake) => mistaken(fabric.clone(), LockKind::ReaderPreference, mistake),
+                Some(mutant) => queued_mutant(fabric.clone(), LockKind::ReaderPreference, mutant),
             };
             async move { rounds::<RpLock>(mutant, fabric, data, role, n).await.expect("an error") }
         });

@@ -33,10 +33,10 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
         return Ok(0);
     }
     for _ in 0..5 {
-        let held = first.write().await?.keep();
+        let held = first.write().await?.into_owned();
         add().await?;
         held.release().await?;
-        let shared = first.read().await?.keep();
+        let shared = first.read().await?.into_owned();
         drop(shared);
     }
     fabric.sleep_until(LATER).await;
@@ -58,7 +58,7 @@ async fn program(fabric: Fabric) -> ProgramResult<u64> {
     };
     assert_eq!(lock.join().await?, 1);
     for _ in 0..5 {
-        let held = lock.write_before(LATER + Duration::from_millis(40)).await?.keep();
+        let held = lock.write_before(LATER + Duration::from_millis(40)).await?.into_owned();
         assert_eq!(held.torn(), None);
         add().await?;
         held.release().await?;

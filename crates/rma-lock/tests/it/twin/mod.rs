@@ -1,7 +1,7 @@
 //! The explicit-state models of the queue-based locks (`onesided-twin`): searched, and checked
 //! against runs of the locks' own code.
 
-mod mistakes;
+mod mutants;
 mod recorded;
 mod reduction;
 mod required;
@@ -11,7 +11,7 @@ mod words;
 
 use checks::{
     exploration::Run,
-    lock::{NodesCase, mutation::QueuedMistake, program},
+    lock::{NodesCase, mutants::QueuedMutant, program},
 };
 use explore::Explorer;
 use rdma_fabric::{Caps, Fabric, RemoteAddr};
@@ -67,10 +67,10 @@ impl Same {
     }
 
     /// Returns the code, with a mutated step unless the lock is node-aware.
-    fn program(&self, mistake: Option<QueuedMistake>) -> Box<dyn Fn(Fabric) -> Run> {
+    fn program(&self, mutant: Option<QueuedMutant>) -> Box<dyn Fn(Fabric) -> Run> {
         match self.lock {
             Lock::Aggregated => Box::new(self.nodes_case().program()),
-            lock => Box::new(program::job(tested(lock), self.roles(), self.rounds, mistake)),
+            lock => Box::new(program::job(tested(lock), self.roles(), self.rounds, mutant)),
         }
     }
 

@@ -87,7 +87,7 @@ impl Recorder {
     fn over(fabric: &Fabric, record: Record, seed: u64) -> Fabric {
         let random = AtomicU64::new(seed << 8 | u64::from(fabric.rank().number()));
         let every = [1, 2, 4, 16][(seed % 4) as usize];
-        fabric.under(Recorder { below: fabric.clone(), record, random, every })
+        fabric.layered(Recorder { below: fabric.clone(), record, random, every })
     }
 
     fn number(&self) -> u64 {
@@ -127,7 +127,7 @@ fn word_of(bytes: &[u8]) -> u64 {
 }
 
 impl Provider for Recorder {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, ring, nop, poll, test, forget, try_notice);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, wake, nop, poll, test, forget, try_notice);
     forward!(copy, poll_wait, end_wait, now, detach, optional);
 
     fn read(&self, from: &Place, into: &mut [u8], waiting: bool) -> Result<()> {
@@ -166,7 +166,7 @@ impl Provider for Recorder {
 /// Returns a completed operation, with the value that it has found or left in the word.
 fn over(posted: Posted, bits: impl FnOnce(u64) -> u64) -> (Posted, Option<u64>) {
     let bits = match &posted {
-        Posted::Over(old) => Some(bits(*old)),
+        Posted::Complete(old) => Some(bits(*old)),
         Posted::Failed(_) => None,
         posted => panic!("{posted:?}: it is to be over at once"),
     };

@@ -1,20 +1,20 @@
-//! The short paths of the locks match their tables: runs over thread ranks, where operations
+//! The fast paths of the locks match their tables: runs over thread ranks, where operations
 //! complete when they are posted, are followed access by access.
 //!
 //! In the explorer no operation completes when it is posted, so in the runs that are followed there
-//! (`traces`) each short path continues in the table immediately. Here a short path continues to
+//! (`traces`) each fast path continues in the table immediately. Here a fast path continues to
 //! its end, unless another rank obstructs it.
 //!
 //! A recording fabric does not cover words that are put or got in place. So W3 of `RpLock` and F4
 //! of a fair writer start in the table, because `put_word_now` and `get_word_now` return `None`;
 //! `is_followed` does not check the tail; and no rank checks for a short time before it waits. An
 //! uncontended run of `PackedLock`, of `WritersFirstLock` and of `RpLock`'s release shows that
-//! short paths have run, as the table would make more accesses; one of `BargingLock` and `FairLock`
+//! fast paths have run, as the table would make more accesses; one of `BargingLock` and `FairLock`
 //! is the same either way.
 
 use super::{
     Same,
-    mistakes::{lets_more_happen, same, shown},
+    mutants::{lets_more_happen, same, shown},
     recorded::{self, Recorded, record},
 };
 use rdma_fabric::Amo;
@@ -22,7 +22,7 @@ use std::{
     sync::LazyLock,
     time::{Duration, Instant},
 };
-use twin::{Access, Lock, Mistake, Model, Replay, Role, Role::*, Word};
+use twin::{Access, Lock, Model, Mutant, Replay, Role, Role::*, Word};
 
 /// The locks on a fabric whose operations complete when they are posted: [`Lock::Passing`] is
 /// `BargingLock` there.
@@ -85,23 +85,23 @@ fn every_run_over_threads_fits() {
     }
 }
 
-/// Each mutation of the [table](super::mistakes) that can show: nodes are cleared when they are
+/// Each mutant of the [table](super::mutants) that can show: nodes are cleared when they are
 /// released, so no rank can observe whether a model clears them too late. If none of the runs that
-/// fit the correct model shows a mutation, it is searched for in more runs of its own job.
+/// fit the correct model shows a mutant, it is searched for in more runs of its own job.
 #[test]
-fn runs_over_threads_do_not_fit_mistakes() {
+fn runs_over_threads_do_not_fit_mutants() {
     const MORE: u64 = 1_000;
-    let can_show = |mistake| !lets_more_happen(mistake) && mistake != Mistake::LateInitialisation;
+    let can_show = |mutant| !lets_more_happen(mutant) && mutant != Mutant::LateInitialisation;
     let mut count = 0;
     for shown in shown().filter(|shown| LOCKS.contains(&shown.0) && can_show(shown.1)) {
-        let (lock, mistake, ..) = shown;
+        let (lock, mutant, ..) = shown;
         let of_lock = FOLLOWED.iter().filter(|(job, _)| job.lock == lock);
         let refused = of_lock.filter(|(job, runs)| {
-            let model = job.model().mistaken(mistake);
+            let model = job.model().mutated(mutant);
             !runs.iter().all(|run| fits(&model, run))
         });
         let (refused, own) = (refused.count(), same(shown));
-        let (right, model) = (own.model(), own.model().mistaken(mistake));
+        let (right, model) = (own.model(), own.model().mutated(mutant));
         let shows = |batch: u64| {
             let runs = record(&own, batch * BATCH..(batch + 1) * BATCH);
             runs.iter().any(|run| fits(&right, run) && !fits(&model, run))

@@ -2,14 +2,14 @@
 //! access.
 
 use super::Same;
-use checks::lock::mutation::QueuedMistake;
+use checks::lock::mutants::QueuedMutant;
 use explore::Access;
 use twin::{Lock, Model, Replay, Role, Role::*};
 
 /// Follows the run of `same` from `seed` in `model`. Returns the number of accesses, or a
 /// description of the mismatch.
-pub(super) fn follow(same: &Same, model: &Model, mistake: Option<QueuedMistake>, seed: u64) -> Result<usize, String> {
-    let (effects, wrong) = same.explorer().effects(seed, same.program(mistake));
+pub(super) fn follow(same: &Same, model: &Model, mutant: Option<QueuedMutant>, seed: u64) -> Result<usize, String> {
+    let (effects, wrong) = same.explorer().effects(seed, same.program(mutant));
     let mut replay = Replay::new(model);
     for (number, effect) in effects.iter().enumerate() {
         let Some(word) = same.word(effect.at) else { continue };
@@ -25,7 +25,7 @@ pub(super) fn follow(same: &Same, model: &Model, mistake: Option<QueuedMistake>,
         did.map_err(|refused| format!("seed {seed}, access {number}: {refused}"))?;
     }
     if let Some(wrong) = wrong {
-        if wrong.starts_with("deadlock") && replay.can_go_on() {
+        if wrong.starts_with("deadlock") && replay.can_continue() {
             return Err(format!("seed {seed}: {wrong}, where the model has more to do"));
         }
         return Err(format!("seed {seed}: {wrong}"));

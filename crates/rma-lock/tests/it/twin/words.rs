@@ -3,7 +3,7 @@
 
 use super::Same;
 use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
-use twin::{Lock, Mistake, Role, Role::*, Search, Word};
+use twin::{Lock, Mutant, Role, Role::*, Search, Word};
 
 type Combinations = BTreeSet<[u64; 8]>;
 
@@ -27,10 +27,10 @@ fn of_code(same: &Same) -> Combinations {
     all.take()
 }
 
-fn of_model(same: &Same, mistake: Option<Mistake>) -> Combinations {
+fn of_model(same: &Same, mutant: Option<Mutant>) -> Combinations {
     let mut all = Combinations::new();
     let model = same.model();
-    let model = mistake.into_iter().fold(model, twin::Model::mistaken);
+    let model = mutant.into_iter().fold(model, twin::Model::mutated);
     Search::new(&model).apart().whole().look(|state| _ = all.insert(state.shared())).run();
     all
 }
@@ -66,10 +66,10 @@ fn hold_the_same_values() {
 
 /// One additional or omitted step shows in the words.
 #[test]
-fn a_mistake_shows() {
+fn a_mutant_shows() {
     let same = Same { lock: Lock::Flat, roles: &[Read, Write], nodes: &[0, 0], rounds: 2 };
     let code = of_code(&same);
-    for mistake in [Mistake::NoSweep, Mistake::NotUncounted, Mistake::ComparisonIgnored, Mistake::HeadNotFlushed] {
-        assert_ne!(code, of_model(&same, Some(mistake)), "{mistake:?}");
+    for mutant in [Mutant::NoSweep, Mutant::NotUncounted, Mutant::ComparisonIgnored, Mutant::HeadNotFlushed] {
+        assert_ne!(code, of_model(&same, Some(mutant)), "{mutant:?}");
     }
 }

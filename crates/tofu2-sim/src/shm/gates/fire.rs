@@ -32,18 +32,19 @@
 //! destination is a fault. A freed source without a packet for this round counts as one that
 //! signals this fault.
 //!
-//! *Other nodes.* Only ranks of a gate's node execute it. Other nodes have mirrors of it ([`far`]),
-//! which follow it: the CPU that publishes a round sends an update to the neighbours there. The
-//! neighbour's rank, or a thread that receives on its behalf, writes the update into the mirror, as
-//! F4 does, and continues with F5 and F6. So a mirror also only grows, and a condition that is true
-//! of a mirror is true of the gate. A packet is read from the mirror; it is overwritten there by
-//! the packet of two rounds later, which its gate fires only when the mirror of the reader shows
-//! that this one was read. If a rank dies after F4 but before it has sent the update, other nodes
-//! do not receive the round: again, waits of ranks that depend on the dead rank fail.
+//! *Other nodes.* Only ranks of a gate's node execute it. Other nodes have mirrors of it
+//! ([`remote`]), which follow it: the CPU that publishes a round sends an update to the neighbours
+//! there. The neighbour's rank, or a thread that receives on its behalf, writes the update into the
+//! mirror, as F4 does, and continues with F5 and F6. So a mirror also only grows, and a condition
+//! that is true of a mirror is true of the gate. A packet is read from the mirror; it is
+//! overwritten there by the packet of two rounds later, which its gate fires only when the mirror
+//! of the reader shows that this one was read. If a rank dies after F4 but before it has sent the
+//! update, other nodes do not receive the round: again, waits of ranks that depend on the dead rank
+//! fail.
 
 use super::{
-    far::{self, Known},
     record::{At, Field, Half, Units, ahead, next, pack, slot, unpack},
+    remote::{self, Known},
 };
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
@@ -63,7 +64,7 @@ pub(crate) fn run<U: Units>(units: &U, me: Rank, mut work: Vec<At>) {
     units.fence(SeqCst);
     while let Some(at) = work.pop() {
         if fire(units, me, at) {
-            far::tell(units, at);
+            remote::send(units, at);
             // F6; this gate is pushed last, so that it is checked first.
             work.extend(neighbours(units, at));
             work.push(at);
@@ -128,9 +129,9 @@ fn fire<U: Units>(units: &U, me: Rank, at: At) -> bool {
             units.fence(SeqCst);
             continue;
         }
-        if far::has_listener(units, at) {
-            // Pairs with the fence of `far::news`: a reader that sees a word of the new packet also
-            // sees the round before it.
+        if remote::has_listener(units, at) {
+            // Pairs with the fence of `remote::update`: a reader that sees a word of the new packet
+            // also sees the round before it.
             units.fence(Release);
         }
         let wave = combine(units, gate, ready);
@@ -177,7 +178,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     if half != Half::Start {
         for (input, field) in ready.inputs.iter_mut().zip(Field::SOURCES) {
             if let Some(source) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
-                let from = far::source(units, at, field, source);
+                let from = remote::source(units, at, field, source);
                 *input = Some(arrival(units, gate, (source, from), field, round)?);
             }
         }
@@ -190,7 +191,7 @@ fn look<U: Units>(units: &U, at: At, gate: GateId, round: u64) -> Option<Ready> 
     if half != Half::End {
         for field in Field::DESTINATIONS {
             if let Some(destination) = GateId::from_bits(units.word(at, field).load(Relaxed)).gate() {
-                let to = far::destination(units, at, field, destination);
+                let to = remote::destination(units, at, field, destination);
                 let fault = room(units, gate, (destination, to), field, round)?;
                 is_heard |= fault.is_none();
                 ready.fault = ready.fault.into_iter().chain(fault).min();

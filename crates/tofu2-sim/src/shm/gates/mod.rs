@@ -5,18 +5,18 @@
 //! ([`fire`]). Records are accessed through the job's mappings and contain only words, each
 //! validated when it is read.
 //!
-//! Gates of ranks of other nodes have mirrors here instead of records: [`far`].
+//! Gates of ranks of other nodes have mirrors here instead of records: [`remote`].
 //!
 //! Read [`record`] and [`fire`] first. This file is the provider's side; [`own`] keeps track of the
 //! rank's gates and of the rounds it has started.
 
-pub(crate) mod far;
 mod fire;
 #[cfg(any(target_os = "linux", test))]
 mod mirror;
 mod outcome;
 pub(crate) mod own;
 pub(crate) mod record;
+pub(crate) mod remote;
 
 use super::{
     endpoint::Endpoint,
@@ -28,14 +28,14 @@ use core::{
     sync::atomic::{AtomicU64, Ordering, fence},
     task::{Context, Poll},
 };
-use far::News;
 use own::OwnGates;
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{BarrierUnit, Slot},
+    provider::{BarrierUnit, WaitState},
 };
 use record::{At, Field, Half, Units, records};
+use remote::GateUpdate;
 
 /// The job's records.
 pub(crate) struct JobUnits<'a>(pub(crate) &'a Job);
@@ -61,12 +61,12 @@ impl JobUnits<'_> {
     }
 
     /// Waits until ranks of other nodes have confirmed the updates.
-    fn confirm(&self, news: &[News]) -> Result<()> {
+    fn confirm(&self, update: &[GateUpdate]) -> Result<()> {
         #[cfg(target_os = "linux")]
-        if let (Some(elsewhere), false) = (self.0.elsewhere(), news.is_empty()) {
-            return elsewhere.confirm_gates(news);
+        if let (Some(internode), false) = (self.0.internode(), update.is_empty()) {
+            return internode.confirm_gates(update);
         }
-        debug_assert!(news.is_empty(), "there are no other nodes");
+        debug_assert!(update.is_empty(), "there are no other nodes");
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl JobUnits<'_> {
     #[cfg(target_os = "linux")]
     fn mirrors(&self, rank: Rank) -> &Mapping {
         // A gate can be on another node only if there are other nodes.
-        self.0.elsewhere().and_then(|elsewhere| elsewhere.mirrors(rank)).expect("a rank of this node")
+        self.0.internode().and_then(|internode| internode.mirrors(rank)).expect("a rank of this node")
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -121,25 +121,25 @@ impl Units for JobUnits<'_> {
     }
 
     #[inline]
-    fn has_far(&self) -> bool {
+    fn has_remote(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return self.0.elsewhere().is_some();
+        return self.0.internode().is_some();
         #[cfg(not(target_os = "linux"))]
         false
     }
 
     #[inline]
-    fn is_far(&self, rank: Rank) -> bool {
-        self.0.is_far(rank)
+    fn is_remote(&self, rank: Rank) -> bool {
+        self.0.is_remote(rank)
     }
 
-    fn tell(&self, news: News) {
+    fn send(&self, update: GateUpdate) {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = self.0.elsewhere() {
-            elsewhere.tell_gate(&news);
+        if let Some(internode) = self.0.internode() {
+            internode.send_gate_update(&update);
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = news;
+        let _ = update;
     }
 }
 
@@ -149,7 +149,7 @@ impl Endpoint {
     }
 
     /// Returns the end half of `gate` and its round in progress.
-    fn under_way(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
+    fn in_flight(&self, own: &OwnGates, gate: GateId) -> Result<(At, u64)> {
         let units = self.units();
         let at = own.start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
@@ -159,9 +159,9 @@ impl Endpoint {
     /// Returns the outcome of the operation of `gate`, if it has completed.
     fn outcome(&self, gate: GateId, deps: &Deps<'_>) -> Result<Option<Progress>> {
         let mut own = self.own_gates();
-        let (end, round) = self.under_way(&own, gate)?;
+        let (end, round) = self.in_flight(&own, gate)?;
         let Some(outcome) = outcome::outcome(&self.units(), end, round) else { return Ok(None) };
-        own.is_over(gate);
+        own.completed(gate);
         match outcome {
             Ok(values) => Ok(Some(Progress::Completed(values))),
             Err(fault) => {
@@ -202,7 +202,7 @@ impl BarrierUnit for Endpoint {
         let units = self.units();
         let freed = self.own_gates().free(&units, self.me(), gates);
         // Gates that wait for the freed ones, or will signal them, must be notified.
-        freed.iter().for_each(|&at| far::tell(&units, at));
+        freed.iter().for_each(|&at| remote::send(&units, at));
         let concerned = freed.iter().flat_map(|&at| fire::neighbours(&units, at));
         fire::run(&units, self.me(), concerned.collect());
     }
@@ -247,30 +247,30 @@ impl BarrierUnit for Endpoint {
 
     fn poll(
         &self,
-        slot: &mut Slot,
+        wait_state: &mut WaitState,
         gate: GateId,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let idle = || FabricError::from(GateError::Idle(gate));
-        // The slot holds 1 + the round that was in progress at the first poll.
-        let round = match slot.0[ROUND].checked_sub(1) {
+        // The wait_state holds 1 + the round that was in progress at the first poll.
+        let round = match wait_state.0[ROUND].checked_sub(1) {
             Some(round) => round,
-            None => self.under_way(&self.own_gates(), gate)?.1,
+            None => self.in_flight(&self.own_gates(), gate)?.1,
         };
         let units = self.units();
         let at = self.own_gates().start_gate(&units, self.me(), gate)?;
         let end = At::end_of(&units, at);
         let word = WaitsFor::Gate(JobUnits::offset(end) + 8 * Field::State as usize);
-        while !outcome::is_over(&units, end, round) {
-            match Wait::in_slot(self, slot, |wait| wait.until_looked(cx, word, &deps)) {
+        while !outcome::is_complete(&units, end, round) {
+            match Wait::resume(self, wait_state, |wait| wait.until_polled(cx, word, &deps)) {
                 Poll::Pending => {
-                    slot.0[ROUND] = round + 1;
+                    wait_state.0[ROUND] = round + 1;
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(())) => {}
                 // A result that is complete takes precedence over the error.
-                Poll::Ready(Err(_)) if outcome::is_over(&units, end, round) => {}
+                Poll::Ready(Err(_)) if outcome::is_complete(&units, end, round) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
         }
@@ -281,12 +281,12 @@ impl BarrierUnit for Endpoint {
         })
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
-        Wait::end(self, slot);
+    fn end_wait(&self, wait_state: &mut WaitState) {
+        Wait::end(self, wait_state);
     }
 }
 
-/// The index of the round in a slot.
+/// The index of the round in a wait state.
 const ROUND: usize = 3;
 
 #[cfg(all(test, not(miri)))]
@@ -296,4 +296,4 @@ mod model_nodes;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-pub(crate) mod wires;
+pub(crate) mod wirings;

@@ -2,11 +2,11 @@
 //! every interleaving within a bound on preemptions, and mutants that it must detect.
 
 use super::{
-    far::News,
     fire, outcome,
     own::OwnGates,
     record::{At, Field, Half, Units, pack, unpack},
-    wires::exchange,
+    remote::GateUpdate,
+    wirings::exchange,
 };
 use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ use std::sync::{
 
 /// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Mutation {
+enum Mutant {
     None,
     /// Relay gates do not wait for their remote source.
     OneInput,
@@ -41,22 +41,22 @@ enum Mutation {
 
 struct Cell {
     word: AtomicU64,
-    mutation: Mutation,
+    mutant: Mutant,
     /// Whether this is a state word, rather than a packet's word or another field.
     state: bool,
 }
 
 impl Cell {
-    fn new(mutation: Mutation, state: bool) -> Self {
-        Cell { word: AtomicU64::new(0), mutation, state }
+    fn new(mutant: Mutant, state: bool) -> Self {
+        Cell { word: AtomicU64::new(0), mutant, state }
     }
 
     fn kept(&self, value: u64) -> u64 {
         let (fired, claimant) = unpack(value);
-        match self.mutation {
-            Mutation::RoundBit if self.state => pack(fired % 2, claimant),
+        match self.mutant {
+            Mutant::RoundBit if self.state => pack(fired % 2, claimant),
             // The head of a packet with a mismatch.
-            Mutation::DroppedMismatch if value == 0x0103 => 0x0101,
+            Mutant::DroppedMismatch if value == 0x0103 => 0x0101,
             _ => value,
         }
     }
@@ -67,7 +67,7 @@ impl Word for Cell {
         self.word.load(order)
     }
     fn store(&self, value: u64, order: Ordering) {
-        let relaxed = self.state && self.mutation == Mutation::RelaxedPublish;
+        let relaxed = self.state && self.mutant == Mutant::RelaxedPublish;
         self.word.store(self.kept(value), if relaxed { Ordering::Relaxed } else { order });
     }
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
@@ -80,17 +80,17 @@ struct Tiny {
     fields: Vec<[Cell; 8]>,
     packets: Vec<[[Cell; 3]; 2]>,
     null: Cell,
-    mutation: Mutation,
+    mutant: Mutant,
 }
 
 impl Tiny {
-    fn new(mutation: Mutation) -> Self {
-        let null = Cell::new(Mutation::None, false);
+    fn new(mutant: Mutant) -> Self {
+        let null = Cell::new(Mutant::None, false);
         null.word.store(u64::MAX, Ordering::Relaxed);
-        let fields = |_| [0, 1, 2, 3, 4, 5, 6, 7].map(|field| Cell::new(mutation, field == Field::State as usize));
-        let packet = || [0, 1, 2].map(|_| Cell::new(mutation, false));
+        let fields = |_| [0, 1, 2, 3, 4, 5, 6, 7].map(|field| Cell::new(mutant, field == Field::State as usize));
+        let packet = || [0, 1, 2].map(|_| Cell::new(mutant, false));
         let (fields, packets) = ((0..6).map(fields).collect(), (0..6).map(|_| [packet(), packet()]).collect());
-        Tiny { fields, packets, null, mutation }
+        Tiny { fields, packets, null, mutant }
     }
 
     fn number(at: At) -> usize {
@@ -110,25 +110,25 @@ impl Units for Tiny {
         2
     }
     fn word(&self, at: At, field: Field) -> &Cell {
-        let deaf = self.mutation == Mutation::OneInput && at.half(self) == Half::Relay;
+        let deaf = self.mutant == Mutant::OneInput && at.half(self) == Half::Relay;
         if deaf && field == Field::SourceRemote { &self.null } else { &self.fields[Tiny::number(at)][field as usize] }
     }
     fn packet(&self, at: At, slot: usize, index: usize) -> &Cell {
         &self.packets[Tiny::number(at)][slot][index]
     }
     fn fence(&self, order: Ordering) {
-        if self.mutation != Mutation::NoFence || order != Ordering::SeqCst {
+        if self.mutant != Mutant::NoFence || order != Ordering::SeqCst {
             fence(order);
         }
     }
     fn ended(&self, _: At) {}
-    fn has_far(&self) -> bool {
+    fn has_remote(&self) -> bool {
         false
     }
-    fn is_far(&self, _: Rank) -> bool {
+    fn is_remote(&self, _: Rank) -> bool {
         false
     }
-    fn tell(&self, _: News) {}
+    fn send(&self, _: GateUpdate) {}
 }
 
 /// Allocates and connects a member's gates as in recursive doubling of two members.
@@ -156,7 +156,7 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
                 None => thread::yield_now(),
             }
         };
-        own.is_over(gate);
+        own.completed(gate);
         assert!(come[1 - me.index()].load(SeqCst) >= round, "one input was enough in round {round}");
         if differ {
             assert!(matches!(outcome, Err(RoundFault::Mismatch(_))), "a mismatch was dropped: {outcome:?}");
@@ -166,10 +166,10 @@ fn rounds(units: &Tiny, me: Rank, (mut own, gate): (OwnGates, GateId), rounds: u
     }
 }
 
-fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) -> usize {
-    println!("{mutation:?}, {number} rounds, {preemptions} preemptions");
+fn explore(mutant: Mutant, number: u64, preemptions: usize, differ: bool) -> usize {
+    println!("{mutant:?}, {number} rounds, {preemptions} preemptions");
     testing::explore(preemptions, 10_000, move || {
-        let units = Arc::new(Tiny::new(mutation));
+        let units = Arc::new(Tiny::new(mutant));
         let come = Arc::new([Plain::new(0), Plain::new(0)]);
         let members = [0, 1].map(|rank| member(&units, Rank::new(rank)));
         let [first, second] = members;
@@ -182,23 +182,23 @@ fn explore(mutation: Mutation, number: u64, preemptions: usize, differ: bool) ->
 
 #[test]
 fn two_members_meet() {
-    assert!(explore(Mutation::None, 1, 2, false) > 100);
+    assert!(explore(Mutant::None, 1, 2, false) > 100);
 }
 
 #[test]
 fn two_members_meet_again() {
-    assert!(explore(Mutation::None, 3, 1, false) > 100);
+    assert!(explore(Mutant::None, 3, 1, false) > 100);
 }
 
 #[test]
 fn two_members_differ() {
-    assert!(explore(Mutation::None, 2, 1, true) > 100);
+    assert!(explore(Mutant::None, 2, 1, true) > 100);
 }
 
 testing::found! {
-    a_gate_that_fires_on_one_input_is_found: "one input was enough", explore(Mutation::OneInput, 1, 1, false);
-    a_round_bit_is_found: "maximum number of branches", explore(Mutation::RoundBit, 3, 1, false);
-    a_missing_barrier_is_found: "maximum number of branches", explore(Mutation::NoFence, 1, 2, false);
-    a_relaxed_publication_is_found: "round 1", explore(Mutation::RelaxedPublish, 1, 2, false);
-    a_dropped_mismatch_is_found: "a mismatch was dropped", explore(Mutation::DroppedMismatch, 1, 1, true);
+    a_gate_that_fires_on_one_input_is_found: "one input was enough", explore(Mutant::OneInput, 1, 1, false);
+    a_round_bit_is_found: "maximum number of branches", explore(Mutant::RoundBit, 3, 1, false);
+    a_missing_barrier_is_found: "maximum number of branches", explore(Mutant::NoFence, 1, 2, false);
+    a_relaxed_publication_is_found: "round 1", explore(Mutant::RelaxedPublish, 1, 2, false);
+    a_dropped_mismatch_is_found: "a mismatch was dropped", explore(Mutant::DroppedMismatch, 1, 1, true);
 }

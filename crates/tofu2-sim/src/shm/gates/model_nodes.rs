@@ -3,11 +3,11 @@
 //! node's receiver.
 
 use super::{
-    far::News,
     fire, outcome,
     own::OwnGates,
     record::{At, Field, Units, records, unpack},
-    wires::exchange,
+    remote::GateUpdate,
+    wirings::exchange,
 };
 use crate::shm::{memory::word::Word, testing};
 use core::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// A mutant.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Mutation {
+enum Mutant {
     None,
     /// The receiver of an update does not check the gate that it concerns.
     NotLookedAt,
@@ -38,7 +38,7 @@ enum Mutation {
     RelaxedMirror,
 }
 
-/// A word, and whether it is the state of a mirror that a mutation makes relaxed.
+/// A word, and whether it is the state of a mirror that a mutant makes relaxed.
 struct Cell(AtomicU64, bool);
 
 impl Word for Cell {
@@ -62,7 +62,7 @@ struct Records {
 /// Two ranks on different nodes, each with a start/end gate (records 0 and 2) and a relay gate (1).
 struct Both {
     ranks: [Records; 2],
-    mutation: Mutation,
+    mutant: Mutant,
 }
 
 /// The view of a thread that works on a rank's node.
@@ -74,22 +74,22 @@ struct Node<'a> {
 }
 
 impl Both {
-    fn new(mutation: Mutation) -> Self {
+    fn new(mutant: Mutant) -> Self {
         let record = |number: usize| {
-            let relaxed = |field| mutation == Mutation::RelaxedMirror && number >= 3 && field == Field::State as usize;
+            let relaxed = |field| mutant == Mutant::RelaxedMirror && number >= 3 && field == Field::State as usize;
             let words = core::array::from_fn(|field| Cell(AtomicU64::new(0), relaxed(field)));
             (words, core::array::from_fn(|_| core::array::from_fn(|_| Cell(AtomicU64::new(0), false))))
         };
         let rank = |_| Records { words: (0..9).map(record).collect(), own: Mutex::new(OwnGates::default()) };
-        Both { ranks: [0, 1].map(rank), mutation }
+        Both { ranks: [0, 1].map(rank), mutant }
     }
 
     /// Processes an update about a gate that has fired, on the node of its target.
-    fn hear(&self, by: Rank, news: &News) {
-        let node = Node { both: self, here: news.to.rank(), by };
+    fn apply(&self, by: Rank, update: &GateUpdate) {
+        let node = Node { both: self, here: update.to.rank(), by };
         let own = &self.ranks[node.here.index()].own;
-        let changed = own.lock().unwrap().hear(&node, node.here, news, false);
-        if self.mutation != Mutation::NotLookedAt {
+        let changed = own.lock().unwrap().apply(&node, node.here, update, false);
+        if self.mutant != Mutant::NotLookedAt {
             fire::run(&node, node.here, changed.into_iter().collect());
         }
     }
@@ -118,19 +118,19 @@ impl Units for Node<'_> {
         fence(order);
     }
     fn ended(&self, _: At) {}
-    fn has_far(&self) -> bool {
+    fn has_remote(&self) -> bool {
         true
     }
-    fn is_far(&self, rank: Rank) -> bool {
+    fn is_remote(&self, rank: Rank) -> bool {
         rank != self.here
     }
-    fn tell(&self, mut news: News) {
-        match self.both.mutation {
-            Mutation::OwnersTell if self.by != self.here => return,
-            Mutation::PacketLeftOut if news.fired.is_multiple_of(2) => news.packets[0].clear(),
+    fn send(&self, mut update: GateUpdate) {
+        match self.both.mutant {
+            Mutant::OwnersTell if self.by != self.here => return,
+            Mutant::PacketLeftOut if update.fired.is_multiple_of(2) => update.packets[0].clear(),
             _ => {}
         }
-        self.both.hear(self.by, &news);
+        self.both.apply(self.by, &update);
     }
 }
 
@@ -144,13 +144,13 @@ fn member(both: &Both, me: Rank) -> GateId {
     let told = own.set(&node, me, &wires).unwrap();
     drop(own);
     assert_eq!((told.len(), records(&node)), (2, 3));
-    for news in told {
-        let there = Node { both, here: news.to.rank(), by: me };
+    for update in told {
+        let there = Node { both, here: update.to.rank(), by: me };
         let mut theirs = both.ranks[there.here.index()].own.lock().unwrap();
-        theirs.hear(&there, there.here, &news, false);
-        let answer = theirs.answer(&there, there.here, &news).unwrap();
+        theirs.apply(&there, there.here, &update, false);
+        let answer = theirs.answer(&there, there.here, &update).unwrap();
         drop(theirs);
-        both.ranks[me.index()].own.lock().unwrap().hear(&node, me, &answer, true);
+        both.ranks[me.index()].own.lock().unwrap().apply(&node, me, &answer, true);
     }
     ids[0]
 }
@@ -171,17 +171,17 @@ fn rounds(both: &Both, me: Rank, gate: GateId, rounds: u64) {
                 None => thread::yield_now(),
             }
         };
-        own.lock().unwrap().is_over(gate);
+        own.lock().unwrap().completed(gate);
         let sum = Values::new(ReduceOp::Sum, &[value(0) + value(1)]).unwrap();
         assert_eq!(outcome, Ok(Some(sum)), "round {round}");
         assert_eq!(unpack(node.word(end, Field::State).load(Ordering::Relaxed)).0, round);
     }
 }
 
-fn explore(mutation: Mutation, number: u64, preemptions: usize) -> usize {
-    println!("{mutation:?}, {number} rounds, {preemptions} preemptions");
+fn explore(mutant: Mutant, number: u64, preemptions: usize) -> usize {
+    println!("{mutant:?}, {number} rounds, {preemptions} preemptions");
     testing::explore(preemptions, 10_000, move || {
-        let both = Arc::new(Both::new(mutation));
+        let both = Arc::new(Both::new(mutant));
         let gates = [0, 1].map(|rank| member(&both, Rank::new(rank)));
         let theirs = both.clone();
         let peer = thread::spawn(move || rounds(&theirs, Rank::new(1), gates[1], number));
@@ -192,17 +192,17 @@ fn explore(mutation: Mutation, number: u64, preemptions: usize) -> usize {
 
 #[test]
 fn two_nodes_meet() {
-    assert!(explore(Mutation::None, 1, 2) > 100);
+    assert!(explore(Mutant::None, 1, 2) > 100);
 }
 
 #[test]
 fn two_nodes_meet_again() {
-    assert!(explore(Mutation::None, 3, 1) > 100);
+    assert!(explore(Mutant::None, 3, 1) > 100);
 }
 
 testing::found! {
-    news_that_nobody_looks_at_are_found: "maximum number of branches", explore(Mutation::NotLookedAt, 1, 1);
-    news_that_only_owners_tell_are_found: "maximum number of branches", explore(Mutation::OwnersTell, 3, 1);
-    a_packet_that_is_left_out_is_found: "round 2", explore(Mutation::PacketLeftOut, 3, 1);
-    a_relaxed_mirror_is_found: "round 1", explore(Mutation::RelaxedMirror, 1, 3);
+    news_that_nobody_looks_at_are_found: "maximum number of branches", explore(Mutant::NotLookedAt, 1, 1);
+    news_that_only_owners_tell_are_found: "maximum number of branches", explore(Mutant::OwnersTell, 3, 1);
+    a_packet_that_is_left_out_is_found: "round 2", explore(Mutant::PacketLeftOut, 3, 1);
+    a_relaxed_mirror_is_found: "round 1", explore(Mutant::RelaxedMirror, 1, 3);
 }

@@ -9,14 +9,14 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use rdma_fabric::barrier::{RoundFault, Values, Wave};
 
 /// Returns whether the end half `end` has fired `round`.
-pub(crate) fn is_over<U: Units>(units: &U, end: At, round: u64) -> bool {
+pub(crate) fn is_complete<U: Units>(units: &U, end: At, round: u64) -> bool {
     // Acquire: pairs with F4.
     unpack(units.word(end, Field::State).load(Acquire)).0 == round
 }
 
 /// Returns the result of the end half in `round`, once that round has completed.
 pub(crate) fn outcome<U: Units>(units: &U, end: At, round: u64) -> Option<Result<Option<Values>, RoundFault>> {
-    if !is_over(units, end, round) {
+    if !is_complete(units, end, round) {
         return None;
     }
     let word = |index| units.packet(end, slot(round), index).load(Relaxed);

@@ -1,8 +1,8 @@
 //! A rank's gates, and the rounds it has started; private to the rank.
 
 use super::{
-    far::{self, Known, News},
     record::{At, Field, Half, Units, ahead, next, pack, slot, unpack},
+    remote::{self, GateUpdate, Known},
 };
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -27,7 +27,7 @@ struct OwnGate {
     /// The last round that a start/end gate started.
     posted: u64,
     /// Whether that round is still in progress.
-    under_way: bool,
+    in_flight: bool,
     /// The count of state changes when the outlook was last good.
     seen: Option<u64>,
 }
@@ -63,13 +63,13 @@ impl OwnGates {
     /// Returns the round of a start/end gate that is in progress.
     pub(crate) fn outstanding(&self, at: At) -> Option<u64> {
         let own = &self.gates[at.node()];
-        own.under_way.then_some(own.posted)
+        own.in_flight.then_some(own.posted)
     }
 
     /// Records that the operation of a gate has completed.
-    pub(crate) fn is_over(&mut self, gate: GateId) {
+    pub(crate) fn completed(&mut self, gate: GateId) {
         if let Some(own) = self.gates.get_mut(gate.index() as usize) {
-            own.under_way = false;
+            own.in_flight = false;
         }
     }
 
@@ -113,7 +113,7 @@ impl OwnGates {
             *own = OwnGate { life: own.life + 1, ..OwnGate::default() };
             let life = own.life;
             for at in halves(units, at) {
-                far::forget(units, at);
+                remote::forget(units, at);
                 Field::WIRES.iter().for_each(|wire| units.word(at, *wire).store(GateId::NULL.to_bits(), Relaxed));
                 units.word(at, Field::Posted).store(0, Relaxed);
                 // Release: pairs with the acquire in `fire` and `age`.
@@ -127,12 +127,12 @@ impl OwnGates {
     /// Returns updates for ranks of other nodes, to be confirmed by them. Their answers may show
     /// that the destinations of freed gates have read all packets, so that these gates can be
     /// reused.
-    pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<News> {
+    pub(crate) fn undrained(&self, units: &impl Units, me: Rank, gone: impl Fn(Rank) -> bool) -> Vec<GateUpdate> {
         let outputs = (0..self.gates.len()).filter(|&index| self.gates[index].life.is_multiple_of(2));
         let waits = outputs.filter_map(|index| At::new(units, me, index)).filter(|&at| !is_drained(units, at, &gone));
         let listeners =
-            waits.flat_map(|at| far::wires(units, at)).filter(|(_, wire, _)| *wire == Field::DestinationRemote);
-        listeners.filter_map(|(at, wire, to)| far::news(units, at, wire, to)).collect()
+            waits.flat_map(|at| remote::wires(units, at)).filter(|(_, wire, _)| *wire == Field::DestinationRemote);
+        listeners.filter_map(|(at, wire, to)| remote::update(units, at, wire, to)).collect()
     }
 
     /// Gives gates back. Returns their records.
@@ -141,7 +141,7 @@ impl OwnGates {
         for &gate in gates {
             let Ok(at) = self.gate(units, me, gate) else { continue };
             let own = &mut self.gates[at.node()];
-            (own.life, own.under_way) = (own.life + 1, false);
+            (own.life, own.in_flight) = (own.life + 1, false);
             for at in halves(units, at) {
                 // Release: pairs with the acquire in `age`.
                 units.word(at, Field::Life).store(own.life.into(), Release);
@@ -154,12 +154,12 @@ impl OwnGates {
     /// Sets wires, which have been checked. Returns the updates that ranks of other nodes must
     /// confirm before any gate is started: for the gates to which the wires lead, and for those to
     /// which they led.
-    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<Vec<News>> {
+    pub(crate) fn set(&mut self, units: &impl Units, me: Rank, wirings: &[Wiring]) -> Result<Vec<GateUpdate>> {
         let mut places = Vec::with_capacity(wirings.len());
         for wiring in wirings {
             let at = self.gate(units, me, wiring.gate)?;
             let claimed = halves(units, at).any(|at| unpack(units.word(at, Field::State).load(Acquire)).1 != 0);
-            if self.gates[at.node()].under_way || claimed {
+            if self.gates[at.node()].in_flight || claimed {
                 return Err(GateError::Outstanding(wiring.gate).into());
             }
             places.push(at);
@@ -175,22 +175,22 @@ impl OwnGates {
                 (Field::DestinationRemote, wiring.destination_remote),
             ];
             for at in halves(units, at) {
-                concerned.extend(far::wires(units, at));
+                concerned.extend(remote::wires(units, at));
                 let setting = units.word(at, Field::Setting).load(Relaxed) | 1;
                 units.word(at, Field::Setting).store(setting, Relaxed);
-                // Pairs with the fence of `far::news`: a reader that sees a later store also sees
-                // the odd number.
+                // Pairs with the fence of `remote::update`: a reader that sees a later store also
+                // sees the odd number.
                 units.fence(Release);
-                far::forget(units, at);
+                remote::forget(units, at);
                 for (field, gate) in ends {
                     units.word(at, field).store(gate.unwrap_or(GateId::NULL).to_bits(), Relaxed);
                 }
                 units.word(at, Field::Posted).store(0, Relaxed);
                 // Release: a rank that sees the new round also sees the new wires.
                 units.word(at, Field::State).store(pack(0, 0), Release);
-                // Release: pairs with the acquire in `far::news`.
+                // Release: pairs with the acquire in `remote::update`.
                 units.word(at, Field::Setting).store(setting.wrapping_add(1), Release);
-                concerned.extend(far::wires(units, at));
+                concerned.extend(remote::wires(units, at));
             }
         }
         let mut told = Vec::new();
@@ -200,14 +200,14 @@ impl OwnGates {
                 true
             }
         });
-        Ok(concerned.into_iter().filter_map(|(at, wire, to)| far::news(units, at, wire, to)).collect())
+        Ok(concerned.into_iter().filter_map(|(at, wire, to)| remote::update(units, at, wire, to)).collect())
     }
 
     /// Writes the host's values for its next round. Returns the record that may fire as a result.
     pub(crate) fn start(&mut self, units: &impl Units, me: Rank, gate: GateId, values: &Values) -> Result<At> {
         let at = self.start_gate(units, me, gate)?;
         let own = &mut self.gates[at.node()];
-        if own.under_way {
+        if own.in_flight {
             return Err(GateError::Outstanding(gate).into());
         }
         if !own.set {
@@ -219,7 +219,7 @@ impl OwnGates {
         Wave::enter(values).encode(|index, word| units.packet(end, slot(next(round)), index).store(word, Relaxed));
         // Release: pairs with the acquire in `look`.
         units.word(at, Field::Posted).store(round, Release);
-        (own.posted, own.under_way, own.seen) = (round, true, None);
+        (own.posted, own.in_flight, own.seen) = (round, true, None);
         Ok(at)
     }
 }
@@ -243,7 +243,7 @@ fn is_drained(units: &impl Units, at: At, gone: impl Fn(Rank) -> bool) -> bool {
     // Acquire: pairs with F4 of `fire`.
     let state = |at| unpack(units.word(at, Field::State).load(Acquire));
     let read = |(wire, destination): (Field, GateId)| {
-        let Known::At(to) = far::destination(units, at, wire, destination) else { return true };
+        let Known::At(to) = remote::destination(units, at, wire, destination) else { return true };
         let lives = units.word(to, Field::Life).load(Acquire) == u64::from(destination.generation());
         !lives || gone(destination.rank()) || ahead(state(to).0, state(at).0).is_none_or(|ahead| ahead >= 0)
     };

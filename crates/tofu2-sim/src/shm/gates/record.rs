@@ -19,9 +19,9 @@
 //! the host has already taken, holds the host's values for the round.
 //!
 //! A gate of another node has no record here, but a *mirror*, a record that belongs to the rank at
-//! the other end of the wire: see [`far`](super::far).
+//! the other end of the wire: see [`remote`](super::remote).
 
-use super::far::News;
+use super::remote::GateUpdate;
 use crate::shm::memory::word::Word;
 use core::sync::atomic::Ordering;
 use rdma_fabric::{
@@ -76,11 +76,11 @@ pub(crate) trait Units {
     /// Wakes the host of an end half that has fired.
     fn ended(&self, at: At);
     /// Returns whether there may be other nodes.
-    fn has_far(&self) -> bool;
+    fn has_remote(&self) -> bool;
     /// Returns whether the records of a rank are on another node.
-    fn is_far(&self, rank: Rank) -> bool;
+    fn is_remote(&self, rank: Rank) -> bool;
     /// Sends an update to the rank of another node that owns the updated gate's neighbour.
-    fn tell(&self, news: News);
+    fn send(&self, update: GateUpdate);
 }
 
 /// The kind of a record.
@@ -102,7 +102,7 @@ impl At {
     /// Returns the record with the outputs of gate `index` of a rank; `None` if there is no such
     /// rank or gate on this node.
     pub(crate) fn new(units: &impl Units, rank: Rank, index: usize) -> Option<At> {
-        let exists = rank.index() < units.ranks() && index < units.gates() && !units.is_far(rank);
+        let exists = rank.index() < units.ranks() && index < units.gates() && !units.is_remote(rank);
         exists.then_some(At { rank: rank.number(), node: index as u16 })
     }
 

@@ -145,20 +145,20 @@ impl Control {
         Ok((Control { memory, ranks }, plan))
     }
 
-    /// Makes a rank's card show whether any thread is parked on the doorbell of the rank's
-    /// `segment`.
+    /// Makes a rank's control record show whether any thread is parked on the doorbell of the
+    /// rank's `segment`.
     pub(crate) fn show_parked(&self, rank: usize, segment: &Mapping) {
-        segment.show_parked_at(self.memory.clone(), self.card_at(rank, layout::CARD_PARKED));
+        segment.show_parked_at(self.memory.clone(), self.control_record_at(rank, layout::RECORD_PARKED));
     }
 
-    /// Returns the word `field` of a rank's card.
-    pub(crate) fn card(&self, rank: usize, field: usize) -> &AtomicU64 {
-        self.memory.word(self.card_at(rank, field))
+    /// Returns the word `field` of a rank's control record.
+    pub(crate) fn control_record(&self, rank: usize, field: usize) -> &AtomicU64 {
+        self.memory.word(self.control_record_at(rank, field))
     }
 
-    fn card_at(&self, rank: usize, field: usize) -> usize {
-        assert!(rank < self.ranks && field < layout::CARD);
-        layout::CARDS + rank * layout::CARD + field
+    fn control_record_at(&self, rank: usize, field: usize) -> usize {
+        assert!(rank < self.ranks && field < layout::CONTROL_RECORD);
+        layout::CONTROL_RECORDS + rank * layout::CONTROL_RECORD + field
     }
 
     /// Returns a word of the block's job part.
@@ -170,7 +170,7 @@ impl Control {
     pub(crate) fn state(&self, rank: usize) -> State {
         // SeqCst: includes the acquire that pairs with the exchange in `advance`, so that the
         // rank's earlier writes are visible; see `Job::attached`.
-        match self.card(rank, layout::CARD_STATE).load(SeqCst) {
+        match self.control_record(rank, layout::RECORD_STATE).load(SeqCst) {
             0 => State::Starting,
             1 => State::Running,
             2 => State::Left,
@@ -181,7 +181,7 @@ impl Control {
     /// Advances `rank` to `state`, and returns whether this was a change.
     pub(crate) fn advance(&self, rank: usize, state: State) -> bool {
         // Release: pairs with the acquire in `state`.
-        let changed = self.card(rank, layout::CARD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
+        let changed = self.control_record(rank, layout::RECORD_STATE).fetch_max(state as u64, SeqCst) < state as u64;
         if changed {
             if state == State::Lost {
                 self.found_gone(rank);
@@ -196,7 +196,7 @@ impl Control {
     pub(crate) fn has_ended(&self, rank: usize) -> bool {
         // SeqCst: includes the acquire that pairs with the release in `set_ended`; see
         // `Job::attached`.
-        self.card(rank, layout::CARD_ENDED).load(SeqCst) != 0
+        self.control_record(rank, layout::RECORD_ENDED).load(SeqCst) != 0
     }
 
     /// Publishes that no code of `rank` will ever run again.
@@ -204,7 +204,7 @@ impl Control {
     pub(crate) fn set_ended(&self, rank: usize) {
         // SeqCst: includes the release that pairs with the acquire in `has_ended`; see
         // `Job::attached`.
-        self.card(rank, layout::CARD_ENDED).store(1, SeqCst);
+        self.control_record(rank, layout::RECORD_ENDED).store(1, SeqCst);
         // Release: pairs with the acquire in `anybody_ended`.
         self.word(layout::ENDED).store(1, SeqCst);
     }
@@ -251,7 +251,7 @@ impl Control {
     ///
     /// # Errors
     /// [`FabricError::Aborted`]; [`FabricError::Deadlock`] once [`Control::set_stuck`] was called.
-    pub(crate) fn can_go_on(&self) -> Result<(), FabricError> {
+    pub(crate) fn can_continue(&self) -> Result<(), FabricError> {
         self.not_aborted()?;
         match self.word(layout::STUCK).load(SeqCst) {
             0 => Ok(()),

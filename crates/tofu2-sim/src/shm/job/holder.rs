@@ -15,27 +15,27 @@ pub(crate) enum Holder {
     Somebody = 1,
     /// No process, now or ever: the command that was started as the rank has ended.
     Closed = 2,
-    /// A guest ([`crate::shm::attach_guest`]), whether or not it is still running. It leaves by
-    /// exiting with code 0.
-    Guest = 3,
+    /// An attached process ([`crate::shm::attach_process`]), whether or not it is still running. It
+    /// leaves by exiting with code 0.
+    Attached = 3,
 }
 
 impl Control {
-    /// Makes this process `rank`, permanently, as `Somebody` or a `Guest`, unless another process
-    /// is or was that rank. Returns whether it now is.
+    /// Makes this process `rank`, permanently, as `Somebody` or as `Attached`, unless another
+    /// process is or was that rank. Returns whether it now is.
     pub(crate) fn take(&self, rank: usize, process: Holder) -> bool {
-        let holder = self.card(rank, layout::CARD_HOLDER);
+        let holder = self.control_record(rank, layout::RECORD_HOLDER);
         holder.compare_exchange(Holder::Nobody as u64, process as u64, SeqCst, Relaxed).is_ok()
     }
 
     /// Prevents any further process from becoming `rank`.
     pub(crate) fn close(&self, rank: usize) {
-        let holder = self.card(rank, layout::CARD_HOLDER);
+        let holder = self.control_record(rank, layout::RECORD_HOLDER);
         let _ = holder.compare_exchange(Holder::Nobody as u64, Holder::Closed as u64, SeqCst, Relaxed);
     }
 
-    /// Returns whether the process that is or was `rank` is a guest.
-    pub(crate) fn is_guest(&self, rank: usize) -> bool {
-        self.card(rank, layout::CARD_HOLDER).load(SeqCst) == Holder::Guest as u64
+    /// Returns whether the process that is or was `rank` is an attached process.
+    pub(crate) fn is_attached_process(&self, rank: usize) -> bool {
+        self.control_record(rank, layout::RECORD_HOLDER).load(SeqCst) == Holder::Attached as u64
     }
 }

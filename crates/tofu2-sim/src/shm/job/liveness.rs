@@ -28,13 +28,13 @@ impl Job {
         error
     }
 
-    /// Returns whether `rank`, whose process is gone, may have left. Only the launcher knows how a
-    /// guest that is gone has ended.
+    /// Returns whether `rank`, whose process is gone, may have left. Only the launcher knows how an
+    /// attached process that is gone has ended.
     fn may_have_left(&self, rank: Rank) -> bool {
         match self.control.state(rank.index()) {
             State::Left => true,
             #[cfg(target_os = "linux")]
-            State::Running => self.control.is_guest(rank.index()),
+            State::Running => self.control.is_attached_process(rank.index()),
             _ => false,
         }
     }
@@ -57,9 +57,9 @@ impl Job {
     }
 
     /// Publishes that the command that was started as `rank` has ended, which makes the rank lost
-    /// unless it had left. `well` is true if its exit code was 0, by which a guest leaves. If the
-    /// rank is a process that the command started and that may still be running, `gone` is false,
-    /// and [`Job::gone`] follows later.
+    /// unless it had left. `well` is true if its exit code was 0, by which an attached process
+    /// leaves. If the rank is a process that the command started and that may still be running,
+    /// `gone` is false, and [`Job::gone`] follows later.
     ///
     /// A process that never attached and ended successfully may not use this library at all; it is
     /// lost only to ranks that did attach, before or after.
@@ -73,35 +73,35 @@ impl Job {
         }
         match self.control.state(index) {
             State::Starting if well && !self.is_attached() => {}
-            State::Running if well && self.control.is_guest(index) => self.publish(rank, State::Left),
+            State::Running if well && self.control.is_attached_process(index) => self.publish(rank, State::Left),
             State::Left | State::Lost if well => {}
             _ => self.publish(rank, State::Lost),
         }
-        self.rouse(index);
+        self.wake_surely(index);
     }
 
     /// Publishes that no code of a rank runs any longer, some time after its command ended.
     #[cfg(target_os = "linux")]
     pub(crate) fn gone(&self, rank: Rank) {
         self.control.set_ended(rank.index());
-        self.rouse(rank.index());
+        self.wake_surely(rank.index());
     }
 
     /// Wakes all ranks, even if nothing has changed: the rank `ended` may have ended between
     /// changing its state and counting the change, between writing and waking, or with a claim in
     /// some notice ring.
     #[cfg(target_os = "linux")]
-    fn rouse(&self, ended: usize) {
+    fn wake_surely(&self, ended: usize) {
         self.control.complete_advance(ended);
         fence(SeqCst);
-        self.possibly_parked().for_each(|segment| segment.rouse());
+        self.possibly_parked().for_each(|segment| segment.wake_surely());
     }
 
     /// Returns the segments of ranks that may have a parked thread. A thread that parks later sees
     /// the writes before the fence that precedes this call.
     fn possibly_parked(&self) -> impl Iterator<Item = &Arc<Mapping>> {
         let may = |&(rank, _): &(usize, _)| {
-            self.control.card(rank, layout::CARD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
+            self.control.control_record(rank, layout::RECORD_PARKED).load(SeqCst) != 0 && !self.control.has_ended(rank)
         };
         self.segments.iter().enumerate().filter(may).map(|(_, segment)| segment)
     }
@@ -155,7 +155,7 @@ impl Job {
     /// [`FabricError::NoSuchRank`], [`FabricError::PeerLost`], [`FabricError::PeersLeft`],
     /// [`FabricError::Deadlock`], [`FabricError::Aborted`].
     pub(crate) fn outlook(&self, me: Rank, deps: &Deps<'_>) -> Result<(), FabricError> {
-        self.control.can_go_on()?;
+        self.control.can_continue()?;
         let (mut lost, mut all_left) = (None, true);
         let mut look = |rank: Rank| {
             match self.control.state(rank.index()) {

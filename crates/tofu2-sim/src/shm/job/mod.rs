@@ -17,7 +17,7 @@ use super::{
     },
     queues::{
         config::QueueOptions,
-        far::{Cargo, FarCommand},
+        remote::{Payload, RemoteCommand},
     },
     waiting::doorbell,
 };
@@ -25,7 +25,7 @@ pub(crate) use control::{Control, Plan, State};
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{
     Existing, FabricError, Rank,
-    provider::{Anchor, Place},
+    provider::{KeepAlive, Place},
 };
 use std::{
     collections::HashMap,
@@ -35,7 +35,7 @@ use std::{
 
 #[cfg(target_os = "linux")]
 use super::{
-    part::elsewhere::Elsewhere,
+    part::internode::Internode,
     processes::{cross_copy::CrossPlace, peer_memory::PeerMemories},
 };
 #[cfg(target_os = "linux")]
@@ -48,9 +48,9 @@ pub(crate) struct Job {
     pub(crate) plan: Plan,
     /// One per rank, in rank order.
     segments: Box<[Arc<Mapping>]>,
-    /// The anchors that places in each segment keep alive, each created when the first place is
+    /// The keep-alives that places in each segment keep alive, each created when the first place is
     /// resolved.
-    anchors: Box<[OnceLock<Anchor>]>,
+    keep_alives: Box<[OnceLock<KeepAlive>]>,
     /// The job's start.
     start: Instant,
     /// Whether there are more ranks than CPUs.
@@ -65,7 +65,7 @@ pub(crate) struct Job {
     peers: Option<PeerMemories>,
     /// The connection to the ranks of other nodes, if there are any.
     #[cfg(target_os = "linux")]
-    elsewhere: Option<Elsewhere>,
+    internode: Option<Internode>,
 }
 
 impl Job {
@@ -95,12 +95,12 @@ impl Job {
         let oversubscribed = control.word(layout::OVERSUBSCRIBED).load(Relaxed) != 0;
         let queues = QueueOptions::from_bits(control.word(layout::QUEUE_OPTIONS).load(Relaxed));
         segments.iter().enumerate().for_each(|(rank, segment)| control.show_parked(rank, segment));
-        let anchors = segments.iter().map(|_| OnceLock::new()).collect();
+        let keep_alives = segments.iter().map(|_| OnceLock::new()).collect();
         Job {
             control,
             plan,
             segments,
-            anchors,
+            keep_alives,
             start,
             oversubscribed,
             queues,
@@ -108,7 +108,7 @@ impl Job {
             #[cfg(target_os = "linux")]
             peers: None,
             #[cfg(target_os = "linux")]
-            elsewhere: None,
+            internode: None,
         }
     }
 
@@ -120,30 +120,30 @@ impl Job {
 
     /// Turns the job into a node's part of a job that runs on several nodes.
     #[cfg(target_os = "linux")]
-    pub(crate) fn of_part(self, elsewhere: Elsewhere) -> Self {
-        Job { elsewhere: Some(elsewhere), ..self }
+    pub(crate) fn of_part(self, internode: Internode) -> Self {
+        Job { internode: Some(internode), ..self }
     }
 
     /// Returns the connection to the ranks of other nodes, if there may be any.
     #[cfg(target_os = "linux")]
-    pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
-        self.elsewhere.as_ref()
+    pub(crate) fn internode(&self) -> Option<&Internode> {
+        self.internode.as_ref()
     }
 
     /// Returns whether the job is a node's part of a job that runs on several nodes.
     pub(crate) fn is_part(&self) -> bool {
         #[cfg(target_os = "linux")]
-        return self.elsewhere.is_some();
+        return self.internode.is_some();
         #[cfg(not(target_os = "linux"))]
         false
     }
 
     /// Returns whether a rank runs on another node.
     #[inline]
-    pub(crate) fn is_far(&self, rank: Rank) -> bool {
+    pub(crate) fn is_remote(&self, rank: Rank) -> bool {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = &self.elsewhere {
-            return elsewhere.has(rank);
+        if let Some(internode) = &self.internode {
+            return internode.has(rank);
         }
         let _ = rank;
         false
@@ -152,8 +152,8 @@ impl Job {
     /// Returns the number of ranks that run on this machine.
     pub(crate) fn ranks_here(&self) -> usize {
         #[cfg(target_os = "linux")]
-        if self.elsewhere.is_some() {
-            return (0..self.plan.ranks).filter(|rank| !self.is_far(Rank::new(*rank as u32))).count();
+        if self.internode.is_some() {
+            return (0..self.plan.ranks).filter(|rank| !self.is_remote(Rank::new(*rank as u32))).count();
         }
         self.plan.ranks
     }
@@ -161,8 +161,8 @@ impl Job {
     /// Returns the first rank of a rank's node; `None` if there is no such rank on this node.
     pub(crate) fn first_of_node(&self, rank: Rank) -> Option<Rank> {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = &self.elsewhere {
-            return elsewhere.first_here();
+        if let Some(internode) = &self.internode {
+            return internode.first_here();
         }
         let first = rank.index() / self.plan.ranks_per_node * self.plan.ranks_per_node;
         (first < self.plan.ranks).then_some(Rank::new(first as u32))
@@ -172,43 +172,43 @@ impl Job {
     /// no connection that sends commands.
     pub(crate) fn most_inline(&self) -> Option<usize> {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = &self.elsewhere {
-            return elsewhere.most_inline();
+        if let Some(internode) = &self.internode {
+            return internode.most_inline();
         }
         None
     }
 
     /// Passes a command to the layer that connects the nodes.
-    pub(crate) fn carry(&self, command: FarCommand, cargo: Cargo) {
+    pub(crate) fn carry(&self, command: RemoteCommand, payload: Payload) {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = &self.elsewhere {
-            return elsewhere.carry(command, cargo);
+        if let Some(internode) = &self.internode {
+            return internode.carry(command, payload);
         }
         // Without other nodes, no rank is far.
-        let _ = (command, cargo);
+        let _ = (command, payload);
     }
 
     /// Makes some progress on transfers between nodes, for a thread that waits for them.
     pub(crate) fn work_between_nodes(&self) {
         #[cfg(target_os = "linux")]
-        if let Some(elsewhere) = &self.elsewhere {
-            elsewhere.work();
+        if let Some(internode) = &self.internode {
+            internode.work();
         }
     }
 
-    /// Returns the anchor that places in a rank's segment keep alive.
-    pub(crate) fn anchor(&self, rank: Rank) -> Result<&Anchor, FabricError> {
+    /// Returns the keep-alive that places in a rank's segment keep alive.
+    pub(crate) fn keep_alive(&self, rank: Rank) -> Result<&KeepAlive, FabricError> {
         let segment = self.segment(rank)?;
         let missing = FabricError::NoSuchRank { rank, ranks: self.plan.ranks };
-        Ok(self.anchors.get(rank.index()).ok_or(missing)?.get_or_init(|| Anchor::new(segment.clone())))
+        Ok(self.keep_alives.get(rank.index()).ok_or(missing)?.get_or_init(|| KeepAlive::new(segment.clone())))
     }
 
     /// Returns the segment in which this job resolved a place; `None` for any other place.
     #[inline(always)]
     pub(crate) fn segment_with(&self, place: &Place) -> Option<&Arc<Mapping>> {
         let rank = place.rank().index();
-        let anchor = self.anchors.get(rank).and_then(OnceLock::get)?;
-        place.has_anchor(anchor).then(|| self.segments.get(rank)).flatten()
+        let keep_alive = self.keep_alives.get(rank).and_then(OnceLock::get)?;
+        place.has_keep_alive(keep_alive).then(|| self.segments.get(rank)).flatten()
     }
 
     /// Returns the best access method for memory that existed before it was registered.
@@ -218,7 +218,7 @@ impl Job {
             return if peers.is_possible() { Existing::CrossCopy } else { Existing::Staged };
         }
         #[cfg(target_os = "linux")]
-        if self.elsewhere.is_some() {
+        if self.internode.is_some() {
             return Existing::Staged;
         }
         Existing::Direct

@@ -26,7 +26,8 @@ pub(crate) struct Allocator {
     /// Local table entries from here on have never been used.
     next: usize,
     pub(crate) symmetric: Symmetric,
-    /// Freed extents whose grace period has not ended, each with the terms of its pact, if any.
+    /// Freed extents whose grace period has not ended, each with the terms of its access policy, if
+    /// any.
     retired: Retired<(Extent, Option<[u64; 3]>)>,
     /// Adopted memory that was dropped while operations were in progress inside it, each with its
     /// owner.
@@ -63,7 +64,7 @@ impl Allocator {
         let heap = &mut self.heap;
         self.retired.reclaim(job, |(extent, terms)| match terms {
             None => heap.give_back_local(extent),
-            Some(terms) => heap.give_back_pact(extent, terms),
+            Some(terms) => heap.give_back_policy(extent, terms),
         });
         if self.leaving.iter().any(|(me, held)| held.is_quiet(job, *me)) {
             let (quiet, leaving) =
@@ -122,8 +123,8 @@ impl Allocator {
         Ok(RegisteredExtent { key: regions::register(segment, index, extent.offset, bytes, kind), extent, terms: None })
     }
 
-    /// Takes a local extent for a region of a pact, and registers it behind its terms.
-    pub(crate) fn alloc_pact(
+    /// Takes a local extent for a region of an access policy, and registers it behind its terms.
+    pub(crate) fn alloc_policy(
         &mut self,
         segment: &Mapping,
         me: Rank,
@@ -131,15 +132,15 @@ impl Allocator {
         terms: [u64; 3],
     ) -> Result<RegisteredExtent, FabricError> {
         let index = self.take_index(me)?;
-        let (whole, kind) = (bytes.saturating_add(GRAIN), RegionKind::Pact);
+        let (whole, kind) = (bytes.saturating_add(GRAIN), RegionKind::Policy);
         let taken = self
             .heap
-            .take_pact(whole, terms)
+            .take_for_policy(whole, terms)
             .map_err(|available| out_of_memory(segment, me, bytes, available.saturating_sub(GRAIN)));
         let prepared = taken.and_then(|extent| match self.prepare(segment, me, whole, extent) {
             Ok(()) => Ok(extent),
             Err(error) => {
-                self.heap.give_back_pact(extent, terms);
+                self.heap.give_back_policy(extent, terms);
                 Err(error)
             }
         });
@@ -205,7 +206,8 @@ pub(crate) struct RegisteredExtent {
     pub(crate) key: RegionKey,
     /// All bytes, including the terms in front of the region.
     pub(crate) extent: Extent,
-    /// The terms of the pact under which the region was allocated, which are in front of it.
+    /// The terms of the access policy under which the region was allocated, which are in front of
+    /// it.
     pub(crate) terms: Option<[u64; 3]>,
 }
 

@@ -6,8 +6,8 @@
 //! symmetric calls, which is the same on all ranks, so equal calls yield equal offsets everywhere.
 //!
 //! Locked regions to which references may exist consist of bytes that belong to no other region,
-//! before or after; local ones share bytes only with regions of the same pact. Otherwise a short
-//! operation on another region, whose thread is stopped before its access, could hit them, no
+//! before or after; local ones share bytes only with regions of the same access policy. Otherwise a
+//! short operation on another region, whose thread is stopped before its access, could hit them, no
 //! matter how late the access happens.
 //!
 //! The range has at most `isize::MAX` bytes, and every piece is inside it: the sum of an offset and
@@ -138,9 +138,9 @@ pub(crate) struct Heap {
     /// Free pieces that belonged to locked regions, by offset. `symmetric` regards them as in use
     /// forever.
     locked: BTreeMap<usize, usize>,
-    /// Free pieces that belonged to local regions of a pact, by its terms and by offset. `local`
-    /// regards them as in use forever.
-    pacts: Vec<([u64; 3], BTreeMap<usize, usize>)>,
+    /// Free pieces that belonged to local regions of an access policy, by its terms and by offset.
+    /// `local` regards them as in use forever.
+    policies: Vec<([u64; 3], BTreeMap<usize, usize>)>,
 }
 
 impl Heap {
@@ -151,7 +151,7 @@ impl Heap {
             local: Arena::default(),
             promised: 0,
             locked: BTreeMap::new(),
-            pacts: Vec::new(),
+            policies: Vec::new(),
         }
     }
 
@@ -186,13 +186,14 @@ impl Heap {
         self.local.give_back(self.unmirrored(extent.offset, extent.len), extent.len);
     }
 
-    /// Takes a local extent for a region of a pact with these terms: a piece that only such regions
-    /// had, or that no region ever had. On failure returns the longest length available.
-    pub(crate) fn take_pact(&mut self, bytes: usize, terms: [u64; 3]) -> Result<Extent, usize> {
+    /// Takes a local extent for a region of an access policy with these terms: a piece that only
+    /// such regions had, or that no region ever had. On failure returns the longest length
+    /// available.
+    pub(crate) fn take_for_policy(&mut self, bytes: usize, terms: [u64; 3]) -> Result<Extent, usize> {
         let fresh = self.fresh();
         let limit = self.len.saturating_sub(self.symmetric.touched.max(self.promised));
-        let pieces = self.pact(terms);
-        let taken = grains(bytes).map(|len| (first_fit(&mut self.pacts[pieces].1, len), len));
+        let pieces = self.policy(terms);
+        let taken = grains(bytes).map(|len| (first_fit(&mut self.policies[pieces].1, len), len));
         let taken = taken.and_then(|(reused, len)| match reused {
             Some(offset) => Some((offset, len)),
             None => {
@@ -200,23 +201,23 @@ impl Heap {
                 Some((self.unmirrored(mirrored, len), len))
             }
         });
-        let free = self.pacts[pieces].1.values().copied().max().unwrap_or(0);
+        let free = self.policies[pieces].1.values().copied().max().unwrap_or(0);
         let (offset, len) = taken.ok_or_else(|| free.max(limit.saturating_sub(self.local.touched)))?;
         Ok(extent(offset, len, fresh))
     }
 
-    pub(crate) fn give_back_pact(&mut self, extent: Extent, terms: [u64; 3]) {
-        let pieces = self.pact(terms);
-        let pieces = &mut self.pacts[pieces].1;
+    pub(crate) fn give_back_policy(&mut self, extent: Extent, terms: [u64; 3]) {
+        let pieces = self.policy(terms);
+        let pieces = &mut self.policies[pieces].1;
         let (offset, len) = joined(pieces, extent.offset, extent.len);
         pieces.insert(offset, len);
     }
 
-    /// Returns the index of a pact's free pieces.
-    fn pact(&mut self, terms: [u64; 3]) -> usize {
-        self.pacts.iter().position(|(known, _)| *known == terms).unwrap_or_else(|| {
-            self.pacts.push((terms, BTreeMap::new()));
-            self.pacts.len().saturating_sub(1)
+    /// Returns the index of an access policy's free pieces.
+    fn policy(&mut self, terms: [u64; 3]) -> usize {
+        self.policies.iter().position(|(known, _)| *known == terms).unwrap_or_else(|| {
+            self.policies.push((terms, BTreeMap::new()));
+            self.policies.len().saturating_sub(1)
         })
     }
 
@@ -268,7 +269,7 @@ impl Heap {
     /// has promised. The same calls return the same results on all ranks. On failure returns the
     /// longest length available.
     pub(crate) fn take_symmetric(&mut self, bytes: usize, limit: usize) -> Result<Extent, usize> {
-        // This rank's promise is already part of `limit`, unless a card was damaged.
+        // This rank's promise is already part of `limit`, unless a control record was damaged.
         let limit = limit.min(self.promised);
         self.break_promise();
         let fresh = self.fresh();

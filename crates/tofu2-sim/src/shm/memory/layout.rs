@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
-//! control: | job | one card per rank |
+//! control: | job | one control_record per rank |
 //! file:    | control | segment of rank 0 | … | segment of the last rank |
 //! ```
 //! (Where ranks are threads of one process there is no file.)
@@ -69,11 +69,11 @@ pub(crate) const QUEUE_CONTEXTS: usize = 8;
 
 fields! {
     /// `u64`, nonzero once the segment's rank is lost, or the job is aborted
-    /// ([`crate::shm::job::abort`]). On the bell's line, because a poster reads both.
+    /// ([`crate::shm::job::abort`]). On the doorbell's line, because a poster reads both.
     LOST: 8, 0;
     /// `u32`, the doorbell; the only word that is not 8 bytes long, accessed only through
-    /// [`super::mapping::Mapping::bell`]. Unused in the control block.
-    BELL: 4, 8;
+    /// [`super::mapping::Mapping::doorbell`]. Unused in the control block.
+    DOORBELL: 4, 8;
     /// `u64`, the bits of the parked rank's [`Watch`](crate::shm::waiting::doorbell::Watch).
     WATCH: 8, 16;
     /// `u64`, position of the oldest notice; written by the owner, on a separate line.
@@ -180,8 +180,8 @@ fields! {
     /// `u64`, a random number that only processes of the job know; never changes. 0 if ranks share
     /// a process.
     SECRET: 8, ARRIVALS + 24;
-    /// First card.
-    CARDS: 0, 3 * CACHE_LINE;
+    /// First control record.
+    CONTROL_RECORDS: 0, 3 * CACHE_LINE;
 }
 
 // ----- the mirrors of gates of other nodes, which a rank keeps in a job of several nodes -----
@@ -204,34 +204,37 @@ pub(crate) const fn gate_mirror(number: usize) -> usize {
 pub(crate) const GATE_MIRRORS: usize = gate_mirror(RECORDS + GATES);
 const _: () = assert!(GATE_MIRRORS.is_multiple_of(CACHE_LINE), "mirrors of several ranks follow each other");
 
-const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CARDS, CARD]);
+const _: () = on_own_lines([MAGIC, CHANGES, ARRIVALS, CONTROL_RECORDS, CONTROL_RECORD]);
 
-// ----- a card, and the words that a rank publishes in a phase of symmetric allocation -----
+// ----- a control record, and the words that a rank publishes in a phase of symmetric allocation
+// -----
 
 fields! {
-    /// `u64` in a card: the rank's state.
-    CARD_STATE: 8, 0;
-    /// `u64` in a card: number of phases of symmetric allocations the rank has arrived at.
-    CARD_PHASE: 8, 8;
-    /// `u64` in a card: 1 once the rank's process was reaped, so none of its code runs; always 0 if
-    /// ranks are threads.
-    CARD_ENDED: 8, 16;
-    /// `u64` in a card: the process of the rank ([`crate::shm::job::holder::Holder`]); always 0 if
-    /// ranks are threads.
-    CARD_HOLDER: 8, 24;
-    /// `u64` in a card: nonzero while any thread of the rank is parked or about to park. So a
-    /// change of state need not touch the segments of all ranks, in most of which no thread waits.
-    CARD_PARKED: 8, 32;
+    /// `u64` in a control record: the rank's state.
+    RECORD_STATE: 8, 0;
+    /// `u64` in a control record: number of phases of symmetric allocations the rank has arrived
+    /// at.
+    RECORD_PHASE: 8, 8;
+    /// `u64` in a control record: 1 once the rank's process was reaped, so none of its code runs;
+    /// always 0 if ranks are threads.
+    RECORD_ENDED: 8, 16;
+    /// `u64` in a control record: the process of the rank ([`crate::shm::job::holder::Holder`]);
+    /// always 0 if ranks are threads.
+    RECORD_HOLDER: 8, 24;
+    /// `u64` in a control record: nonzero while any thread of the rank is parked or about to park.
+    /// So a change of state need not touch the segments of all ranks, in most of which no thread
+    /// waits.
+    RECORD_PARKED: 8, 32;
 }
 
-/// In a card: the words that the rank publishes in a phase. There are two sides, for even and odd
-/// phases, so that a rank can continue with the next phase while others still read the last one.
-/// They do not start on separate lines: a node of a job on several nodes has a card for each rank
-/// of the job.
-pub(crate) const CARD_SIDES: [usize; 2] = [CARD_PARKED + 8, CARD_PARKED + 8 + SIDE];
-/// Bytes of a card.
-pub(crate) const CARD: usize = (CARD_SIDES[1] + SIDE).next_multiple_of(CACHE_LINE);
-const _: () = in_order([(CARD_PARKED, 8), (CARD_SIDES[0], SIDE), (CARD_SIDES[1], SIDE), (CARD, 0)]);
+/// In a control record: the words that the rank publishes in a phase. There are two sides, for even
+/// and odd phases, so that a rank can continue with the next phase while others still read the last
+/// one. They do not start on separate lines: a node of a job on several nodes has a control record
+/// for each rank of the job.
+pub(crate) const RECORD_SIDES: [usize; 2] = [RECORD_PARKED + 8, RECORD_PARKED + 8 + SIDE];
+/// Bytes of a control record.
+pub(crate) const CONTROL_RECORD: usize = (RECORD_SIDES[1] + SIDE).next_multiple_of(CACHE_LINE);
+const _: () = in_order([(RECORD_PARKED, 8), (RECORD_SIDES[0], SIDE), (RECORD_SIDES[1], SIDE), (CONTROL_RECORD, 0)]);
 
 fields! {
     /// `u64` in a side: the number of bytes requested.
@@ -240,7 +243,8 @@ fields! {
     /// plus 1 ([`SIDE_RETIRED`]) if the rank has freed regions whose grace period has not ended; in
     /// phase 2 whether the rank succeeded (1).
     SIDE_VERDICT: 8, 8;
-    /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::Pact::terms`]), or 0.
+    /// Three `u64` in a side: the terms of a locked region ([`rdma_fabric::AccessPolicy::terms`]),
+    /// or 0.
     SIDE_TERMS: 24, 16;
     /// Bit set in a side: the symmetric slots that the rank has dropped.
     SIDE_DROPPED: SYMMETRIC_SLOTS / 8, 40;
@@ -297,7 +301,7 @@ pub(crate) fn segment_bytes(heap: usize) -> Option<usize> {
 
 /// Returns the length of the control block of `ranks` ranks.
 pub(crate) fn control_bytes(ranks: usize) -> Option<usize> {
-    ranks.checked_mul(CARD)?.checked_add(CARDS)?.checked_next_multiple_of(PAGE)
+    ranks.checked_mul(CONTROL_RECORD)?.checked_add(CONTROL_RECORDS)?.checked_next_multiple_of(PAGE)
 }
 
 /// Returns the offset of the segment of `rank` in the file of a job of `ranks` ranks; for `rank =

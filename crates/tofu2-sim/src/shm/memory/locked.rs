@@ -1,12 +1,12 @@
 //! Locked regions: symmetric memory that only the handles that allocated it can resolve, and local
-//! memory that only handles of the same pact can resolve.
+//! memory that only handles of the same access policy can resolve.
 //!
 //! [`super::regions`] denies access to other handles; [`super::heap`] explains why no earlier
 //! operation hits the bytes. Symmetric locked regions stay mapped and are not reused until every
 //! rank has dropped its part, which a rank that holds a reference has not. Once a rank is lost, no
 //! further symmetric memory is allocated, so nothing is reused at all. Local locked regions are
-//! reused for the next region of the same pact, whose discipline ensures that no operation on them
-//! is in flight when they are dropped.
+//! reused for the next region of the same access policy, whose discipline ensures that no operation
+//! on them is in flight when they are dropped.
 
 #![allow(unsafe_code)]
 
@@ -27,7 +27,8 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     let (target, key) = (endpoint.job().segment(rank)?, region.key());
     let not_mapped = FabricError::NotMapped { rank, region: key };
     let opens = endpoint.keyring().is_some_and(|ring| ring.allows_references() && ring.opens(key));
-    let of_this = region.kept::<Registration>().is_some_and(|kept| endpoint.is_of(kept.endpoint()));
+    let of_this =
+        region.registration::<Registration>().is_some_and(|registration| endpoint.is_of(registration.endpoint()));
     if let Some(mapped) = mapped_local(endpoint, region, rank) {
         return Ok(mapped);
     }
@@ -46,13 +47,15 @@ pub(crate) fn mapped(endpoint: &Endpoint, region: &Region, rank: Rank) -> Result
     mapped.ok_or(not_mapped)
 }
 
-/// Returns the location of a region that this rank allocated by itself under the handle's pact.
+/// Returns the location of a region that this rank allocated by itself under the handle's access
+/// policy.
 fn mapped_local(endpoint: &Endpoint, region: &Region, rank: Rank) -> Option<Mapped> {
     let ring = endpoint.keyring().filter(|ring| ring.allows_references() && rank == endpoint.me())?;
-    let kept = region.kept::<Registration>().filter(|kept| endpoint.is_of(kept.endpoint()))?;
-    let (extent, _) = kept.of_pact().filter(|(_, terms)| *terms == ring.local_terms())?;
+    let registration =
+        region.registration::<Registration>().filter(|registration| endpoint.is_of(registration.endpoint()))?;
+    let (extent, _) = registration.of_policy().filter(|(_, terms)| *terms == ring.local_terms())?;
     let segment = endpoint.job().segment(rank).ok()?;
-    // SAFETY: this is the part after the terms of the extent of a region of the handle's pact,
-    // which allows references.
+    // SAFETY: this is the part after the terms of the extent of a region of the handle's access
+    // policy, which allows references.
     unsafe { segment.mapped(extent.offset + GRAIN, region.len()) }
 }

@@ -14,7 +14,7 @@
 
 #![allow(unsafe_code)]
 
-mod bell;
+mod parking;
 mod piece;
 
 use super::{inside::ANNOUNCEMENTS, layout};
@@ -27,7 +27,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
-pub(crate) use bell::Parking;
+pub(crate) use parking::Parking;
 pub(crate) use piece::Piece;
 
 /// Memory that other threads or processes access concurrently.
@@ -143,7 +143,7 @@ impl Mapping {
     /// If there is no such word: offsets come only from [`layout`] and validated indices.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::BELL);
+        assert!(at.is_multiple_of(8) && at < self.heap_at && at != layout::DOORBELL);
         // SAFETY: inside the mapping and aligned, by the assertion, since `heap_at` is a multiple
         // of 8 too; protocol words are accessed as atomics only, and this one as 8 bytes only.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
@@ -155,7 +155,7 @@ impl Mapping {
     /// If they are not there: offsets come only from [`layout`] and validated indices.
     #[inline(always)]
     pub(crate) fn words<const N: usize>(&self, at: usize) -> &[AtomicU64; N] {
-        assert!(at.is_multiple_of(8) && at > layout::BELL && at + 8 * N <= self.heap_at);
+        assert!(at.is_multiple_of(8) && at > layout::DOORBELL && at + 8 * N <= self.heap_at);
         // SAFETY: as in `word`, for each of them; they follow one another like those of an array.
         unsafe { &*self.base.as_ptr().add(at).cast() }
     }
@@ -226,8 +226,8 @@ impl Mapping {
     /// Returns the location of `len` bytes at `offset` of the heap; `None` if they are not inside.
     ///
     /// # Safety
-    /// They are part of a locked region, and all handles that allocated it were created with a pact
-    /// that allows references.
+    /// They are part of a locked region, and all handles that allocated it were created with an
+    /// access policy that allows references.
     pub(crate) unsafe fn mapped(self: &Arc<Self>, offset: usize, len: usize) -> Option<Mapped> {
         let start = self.heap_bytes(offset, len)?;
         // SAFETY: inside the mapping, which is mapped, sealed, as long as the mapping is owned.

@@ -12,12 +12,12 @@ use super::{
 use crate::shm::job::{Job, abort};
 use rdma_fabric::{
     FabricError, RemoteAddr, Result,
-    provider::{Anchor, Place},
+    provider::{KeepAlive, Place},
 };
 use std::sync::Arc;
 
-/// Content of the anchor of a place outside all segments. The anchor of any other place holds its
-/// segment, an `Arc<Mapping>`.
+/// Content of the keep-alive of a place outside all segments. The keep-alive of any other place
+/// holds its segment, an `Arc<Mapping>`.
 struct OutsidePlace {
     /// The segment whose table registers the bytes.
     target: Arc<Mapping>,
@@ -30,13 +30,13 @@ struct OutsidePlace {
 pub(crate) fn outside_of(target: &Arc<Mapping>, addr: RemoteAddr, outside: Outside) -> Place {
     let len = outside.len();
     let apart = OutsidePlace { target: target.clone(), first: addr.offset, outside };
-    Place::remote(addr, len, Anchor::new(apart))
+    Place::remote(addr, len, KeepAlive::new(apart))
 }
 
 /// Wakes the owner of a place if it is parked and waits for bytes of the place.
 pub(crate) fn ring(place: &Place) {
     // Only places in segments are written without this provider.
-    if let Some(segment) = place.kept::<Arc<Mapping>>() {
+    if let Some(segment) = place.keep_alive::<Arc<Mapping>>() {
         segment.ring_for(place.start(), place.len());
     }
 }
@@ -72,13 +72,13 @@ impl<'a> LocatedPlace<'a> {
     fn find(job: &Job, place: &'a Place) -> Option<Self> {
         let (addr, len) = (place.addr(), place.len());
         let is_of_job = |target| job.segment_of(addr.rank).is_some_and(|segment| Arc::ptr_eq(segment, target));
-        if let Some(target) = place.kept::<Arc<Mapping>>().filter(|target| is_of_job(target)) {
+        if let Some(target) = place.keep_alive::<Arc<Mapping>>().filter(|target| is_of_job(target)) {
             let generation_at = regions::entry_at(addr.region)?;
             let piece = target.piece_from(place.start(), len, generation_at, addr.region.generation.into())?;
             return Some(LocatedPlace { addr, len, target, bytes: Bytes::Segment(piece) });
         }
         let OutsidePlace { target, first, outside } =
-            place.kept().filter(|place: &&OutsidePlace| is_of_job(&place.target))?;
+            place.keep_alive().filter(|place: &&OutsidePlace| is_of_job(&place.target))?;
         let at = usize::try_from(addr.offset.checked_sub(*first)?).ok()?;
         Some(LocatedPlace { addr, len, target, bytes: Bytes::Outside(outside.part(at, len)?) })
     }

@@ -72,21 +72,22 @@ pub(crate) enum RegionKind {
     Adopted = 2,
     /// The words of a control queue in the heap. Peers' keys cannot address such a region.
     Queue = 3,
-    /// Bytes of the heap without a key: only handles that allocated them resolve them.
+    /// Protected bytes of the heap: only handles that allocated them resolve them.
     Locked = 4,
-    /// Bytes of the heap without a key, behind the terms of their pact: handles of the same pact
-    /// resolve them.
-    Pact = 5,
+    /// Protected bytes of the heap, behind the terms of their access policy: handles of the same
+    /// access policy resolve them.
+    Policy = 5,
 }
 
-/// Writes the terms of a pact to the grain in front of a region, which starts at `offset`.
+/// Writes the terms of an access policy to the grain in front of a region, which starts at
+/// `offset`.
 pub(crate) fn write_terms(own: &Mapping, offset: usize, terms: [u64; 3]) {
     let mut bytes = [0; 24];
     bytes.chunks_exact_mut(8).zip(terms).for_each(|(bytes, word)| bytes.copy_from_slice(&word.to_ne_bytes()));
     own.fill(offset, &bytes);
 }
 
-/// Returns the terms of a region of kind [`RegionKind::Pact`] whose bytes start at `offset`;
+/// Returns the terms of a region of kind [`RegionKind::Policy`] whose bytes start at `offset`;
 /// impossible terms if there can't be any.
 pub(crate) fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
     let mut bytes = [0; 24];
@@ -96,18 +97,18 @@ pub(crate) fn terms(target: &Mapping, offset: usize) -> [u64; 3] {
     [0, 8, 16].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
 }
 
-/// Returns whether a region is of a pact with these terms.
+/// Returns whether a region is of an access policy with these terms.
 ///
 /// # Errors
 /// As [`resolve`].
-pub(crate) fn is_of_pact(
+pub(crate) fn is_of_policy(
     target: &Mapping,
     rank: Rank,
     region: RegionKey,
     wanted: [u64; 3],
 ) -> Result<bool, FabricError> {
     let (offset, _, kind) = entry(target, rank, region)?;
-    Ok(kind == RegionKind::Pact && terms(target, offset) == wanted)
+    Ok(kind == RegionKind::Policy && terms(target, offset) == wanted)
 }
 
 /// Returns the offset of the generation of a key's entry; `None` if there is no such entry.
@@ -169,7 +170,7 @@ pub(crate) enum Resolved<'a> {
 
 /// Returns the bytes `addr.offset..addr.offset + len` of a region of segment `target`, aligned to
 /// `align`. `opens` returns whether a locked region may be resolved; it receives the terms of the
-/// region's pact, if it has one.
+/// region's access policy, if it has one.
 ///
 /// # Errors
 /// [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`], [`FabricError::Locked`],
@@ -188,7 +189,7 @@ pub(crate) fn resolve(
     }
     let is_locked = match kind {
         RegionKind::Locked => !opens(region, None),
-        RegionKind::Pact => !opens(region, Some(terms(target, region_offset))),
+        RegionKind::Policy => !opens(region, Some(terms(target, region_offset))),
         _ => false,
     };
     if is_locked {
@@ -268,7 +269,7 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
         2 => Some(RegionKind::Adopted),
         3 => Some(RegionKind::Queue),
         4 => Some(RegionKind::Locked),
-        5 => Some(RegionKind::Pact),
+        5 => Some(RegionKind::Policy),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.

@@ -48,8 +48,8 @@ impl Registration {
         &self.endpoint
     }
 
-    /// Returns the extent of a local region of a pact, and the pact's terms.
-    pub(crate) fn of_pact(&self) -> Option<(Extent, [u64; 3])> {
+    /// Returns the extent of a local region of an access policy, and the access policy's terms.
+    pub(crate) fn of_policy(&self) -> Option<(Extent, [u64; 3])> {
         match &self.what {
             What::Local(Some(taken)) => Some((taken.extent, taken.terms?)),
             _ => None,

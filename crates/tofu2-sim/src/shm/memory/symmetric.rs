@@ -1,6 +1,7 @@
 //! Symmetric allocation: all ranks agree on one key and one offset, in two phases.
 //!
-//! 1. Each rank writes into its card of the control block the number of bytes it requests, how far
+//! 1. Each rank writes into its control record of the control block the number of bytes it
+//!    requests, how far
 //!    its symmetric arena can grow for them, and which symmetric regions it has dropped, and
 //!    arrives. When all ranks have arrived, all have the same information: regions that all have
 //!    dropped are freed, and if the sizes agree, each rank derives the same offset and table entry.
@@ -11,7 +12,7 @@
 //! to it may exist, its bytes are never shared with other regions ([`super::heap`]).
 //!
 //! A rank arrives at a phase only after all ranks have read the words written two phases earlier,
-//! so two sides of a card, used in turn, are enough.
+//! so two sides of a control record, used in turn, are enough.
 //!
 //! A dropped future leaves its allocation in progress: the rank's next symmetric allocation
 //! completes it first, frees the rank's part, and then makes its own. Until then the rank's peers
@@ -58,16 +59,16 @@ pub(crate) async fn alloc(endpoint: &Endpoint, bytes: usize, terms: Option<[u64;
 /// Drops a region that the program of this rank does not own.
 fn discard(endpoint: &Endpoint, region: Region) {
     #[cfg(target_os = "linux")]
-    if let Some(elsewhere) = endpoint.job().elsewhere() {
-        return elsewhere.discard(region);
+    if let Some(internode) = endpoint.job().internode() {
+        return internode.discard(region);
     }
     let _ = endpoint;
     drop(region);
 }
 
-/// Returns the side of the cards that a phase uses.
+/// Returns the side of the control records that a phase uses.
 fn side(phase: u64) -> usize {
-    layout::CARD_SIDES[(phase % 2) as usize]
+    layout::RECORD_SIDES[(phase % 2) as usize]
 }
 
 /// Starts phase 1.
@@ -82,7 +83,8 @@ fn propose(endpoint: &Endpoint, asked: Asked) {
     } else {
         allocator.heap.promise_symmetric(asked.bytes)
     };
-    let say = |field, value| control.card(me, side(allocator.symmetric.phase + 1) + field).store(value, Relaxed);
+    let say =
+        |field, value| control.control_record(me, side(allocator.symmetric.phase + 1) + field).store(value, Relaxed);
     asked.words().into_iter().for_each(|(field, word)| say(field, word));
     let together = (asked.bytes as u64).saturating_mul(allocator.unchecked.ranks() as u64);
     let check = || available::check(together, available::memory()).err();
@@ -142,13 +144,13 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     let Asked { bytes, .. } = asked;
     let (me, job, segment) = (endpoint.me(), endpoint.job(), endpoint.segment());
     let phase = allocator.symmetric.phase;
-    let card = |rank: usize, field| job.control.card(rank, side(phase) + field).load(Relaxed);
+    let control_record = |rank: usize, field| job.control.control_record(rank, side(phase) + field).load(Relaxed);
     let ranks = 0..job.plan.ranks;
     for word in 0..WORDS {
         let at = layout::SIDE_DROPPED + 8 * word;
         // Starts from this rank's own record of dropped regions, because peers can also write its
-        // card.
-        let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & card(rank, at));
+        // control record.
+        let freed = ranks.clone().fold(allocator.symmetric.dropped[word], |all, rank| all & control_record(rank, at));
         for index in (0..64).filter(|bit| freed >> bit & 1 == 1).map(|bit| word * 64 + bit) {
             if let Some((extent, is_apart)) = allocator.symmetric.live.remove(&index) {
                 give_back(allocator, extent, is_apart);
@@ -156,10 +158,10 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
         }
         allocator.symmetric.dropped[word] &= !freed;
     }
-    let verdicts = || ranks.clone().map(|rank| card(rank, layout::SIDE_VERDICT));
+    let verdicts = || ranks.clone().map(|rank| control_record(rank, layout::SIDE_VERDICT));
     let limit = verdicts().map(|verdict| verdict & !layout::SIDE_RETIRED).min().unwrap_or(0);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let differs = |rank| asked.words().into_iter().find(move |&(field, word)| card(rank, field) != word);
+    let differs = |rank| asked.words().into_iter().find(move |&(field, word)| control_record(rank, field) != word);
     let other = ranks.clone().find_map(|rank| differs(rank).map(|differs| (rank, differs)));
     if let Some((other, (field, word))) = other {
         allocator.heap.break_promise();
@@ -168,12 +170,12 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
             rank: me,
             argument: word,
             other: Rank::new(other as u32),
-            other_argument: card(other, field),
+            other_argument: control_record(other, field),
         }
         .into());
     }
-    // Memory that some rank has dropped may soon be free. All ranks read the same cards, so they
-    // reach the same decision.
+    // Memory that some rank has dropped may soon be free. All ranks read the same control records,
+    // so they reach the same decision.
     let more_later = verdicts().any(|verdict| verdict & layout::SIDE_RETIRED != 0);
     let heap = &mut allocator.heap;
     let taken = if asked.is_apart() { heap.take_locked(bytes, limit) } else { heap.take_symmetric(bytes, limit) };
@@ -201,7 +203,9 @@ fn place(endpoint: &Endpoint, allocator: &mut Allocator, asked: Asked) -> Result
     };
     allocator.symmetric.live.insert(index, (extent, asked.is_apart()));
     let failure = allocator.prepare(segment, me, bytes, extent).err();
-    job.control.card(me.index(), side(phase + 1) + layout::SIDE_VERDICT).store(failure.is_none().into(), Relaxed);
+    job.control
+        .control_record(me.index(), side(phase + 1) + layout::SIDE_VERDICT)
+        .store(failure.is_none().into(), Relaxed);
     // Bytes without reserved pages must not be accessible.
     let reachable = if failure.is_none() { bytes } else { 0 };
     let kind = if asked.is_locked() { regions::RegionKind::Locked } else { regions::RegionKind::Heap };
@@ -221,7 +225,7 @@ fn conclude(
 ) -> Result<(), FabricError> {
     let (job, segment) = (endpoint.job(), endpoint.segment());
     let verdict = side(allocator.symmetric.phase) + layout::SIDE_VERDICT;
-    let failed = (0..job.plan.ranks).find(|&rank| job.control.card(rank, verdict).load(Relaxed) != 1);
+    let failed = (0..job.plan.ranks).find(|&rank| job.control.control_record(rank, verdict).load(Relaxed) != 1);
     let Some(failed) = failed else { return Ok(()) };
     let index = key.index as usize;
     allocator.symmetric.live.remove(&index);
@@ -232,21 +236,21 @@ fn conclude(
     Err(failure.unwrap_or_else(|| out_of_memory(segment, Rank::new(failed as u32), asked.bytes, 0)))
 }
 
-/// Publishes that this rank's card is ready for the next phase.
+/// Publishes that this rank's control record is ready for the next phase.
 fn arrive(endpoint: &Endpoint, allocator: &mut Allocator) {
     let job = endpoint.job();
     allocator.symmetric.phase += 1;
     // Release: pairs with the acquire in `all_arrived`.
-    job.control.card(endpoint.me().index(), layout::CARD_PHASE).store(allocator.symmetric.phase, Release);
+    job.control.control_record(endpoint.me().index(), layout::RECORD_PHASE).store(allocator.symmetric.phase, Release);
     let arrivals = job.control.word(layout::ARRIVALS).fetch_add(1, AcqRel).wrapping_add(1);
-    // Not decided by this rank's phase: a peer may see the card above and arrive at the next phase
-    // before this rank counts.
+    // Not decided by this rank's phase: a peer may see the control record above and arrive at the
+    // next phase before this rank counts.
     if arrivals.is_multiple_of(job.plan.ranks as u64) {
         job.wake_all();
     }
     #[cfg(target_os = "linux")]
-    if let Some(elsewhere) = job.elsewhere() {
-        elsewhere.tell(endpoint, allocator.symmetric.phase);
+    if let Some(internode) = job.internode() {
+        internode.send_control_record(endpoint, allocator.symmetric.phase);
         job.wake_all();
     }
 }
@@ -260,7 +264,7 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
     let control = &endpoint.job().control;
     let phase = endpoint.allocator().symmetric.phase;
     // Acquire: pairs with the release in `arrive`.
-    let arrived = move |rank| control.card(rank, layout::CARD_PHASE).load(Acquire) >= phase;
+    let arrived = move |rank| control.control_record(rank, layout::RECORD_PHASE).load(Acquire) >= phase;
     let mut next = 0;
     let look = move || {
         while next < endpoint.job().plan.ranks {
@@ -269,7 +273,7 @@ async fn all_arrived(endpoint: &Endpoint) -> Result<(), FabricError> {
                     return Ok(None);
                 }
                 // A rank that has aborted the job may have left it afterwards.
-                control.can_go_on()?;
+                control.can_continue()?;
                 return Err(FabricError::PeersLeft);
             }
             next += 1;

@@ -152,7 +152,7 @@ impl Endpoint {
         let RemoteAddr { region, offset, .. } = to.addr;
         publish(to.target, claim, data, region, offset + to.len as u64);
         to.ring_with_notice();
-        Posted::Over(0)
+        Posted::Complete(0)
     }
 
     /// Returns why a put from `from` to `to` is impossible, as far as this can be determined in

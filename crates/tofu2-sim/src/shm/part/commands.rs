@@ -1,7 +1,7 @@
 //! Commands of control queues that go from one node to another.
 
 use super::Part;
-pub use crate::shm::queues::far::{Cargo, FarCommand, FarReply, Obeyed};
+pub use crate::shm::queues::remote::{Executed, Payload, RemoteCommand, RemoteReply};
 use rdma_fabric::RegionKey;
 
 impl Part {
@@ -15,11 +15,11 @@ impl Part {
     pub fn on_command(
         &self,
         most_inline: usize,
-        carry: impl Fn(FarCommand, Cargo) + Send + Sync + 'static,
+        carry: impl Fn(RemoteCommand, Payload) + Send + Sync + 'static,
         work: impl Fn() + Send + Sync + 'static,
     ) {
-        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
-            elsewhere.set_carrier(most_inline, Box::new(carry), Box::new(work));
+        if let Some(internode) = self.endpoint.job().internode() {
+            internode.set_carrier(most_inline, Box::new(carry), Box::new(work));
         }
     }
 
@@ -28,18 +28,18 @@ impl Part {
     /// node's queues that this one releases.
     ///
     /// If the command's bytes have to be moved, [`Part::moved`] must be called afterwards.
-    pub fn obey(&self, command: &FarCommand, bytes: &[u8], is_long: bool) -> Obeyed {
-        self.endpoint.executor().obey(command, bytes, is_long)
+    pub fn execute_remote(&self, command: &RemoteCommand, bytes: &[u8], is_long: bool) -> Executed {
+        self.endpoint.executor().execute_remote(command, bytes, is_long)
     }
 
     /// Completes a command whose bytes had to be moved from or to this region of the rank: either
     /// they have `arrived`, or they never will.
-    pub fn moved(&self, command: &FarCommand, region: RegionKey, arrived: bool) -> FarReply {
+    pub fn moved(&self, command: &RemoteCommand, region: RegionKey, arrived: bool) -> RemoteReply {
         self.endpoint.executor().moved(command, region, arrived)
     }
 
     /// Completes a command of this rank, to which its target has replied.
-    pub fn replied(&self, command: &FarCommand, reply: &FarReply) {
+    pub fn replied(&self, command: &RemoteCommand, reply: &RemoteReply) {
         self.endpoint.executor().replied(command.from(), command.number(), reply);
     }
 }

@@ -13,7 +13,7 @@ use crate::shm::{
     endpoint::Endpoint,
     job::{Control, Job, Plan, State, holder::Holder},
     memory::{Mapping, allocator::Pages, layout, mapping::MappedFile},
-    part::elsewhere::Elsewhere,
+    part::internode::Internode,
     processes::{
         broker::{Broker, BrokerAddress, Connection},
         memory_file,
@@ -146,8 +146,8 @@ fn attach(
     let start = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let index = part.local.iter().position(|local| *local == part.me).unwrap_or(0);
     let pages = Pages::File { file, heap_at: at(index).saturating_add(layout::HEAP) };
-    let elsewhere = Elsewhere::new(plan.ranks, &part.local, mirrors);
-    let job = Job::new(control, plan, segments, start).of_part(elsewhere);
+    let internode = Internode::new(plan.ranks, &part.local, mirrors);
+    let job = Job::new(control, plan, segments, start).of_part(internode);
     Endpoint::new(Arc::new(job), part.me, pages)
 }
 

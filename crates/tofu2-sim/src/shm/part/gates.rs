@@ -4,9 +4,9 @@
 mod bytes;
 
 use super::Part;
-use crate::shm::gates::far::News;
+use crate::shm::gates::remote::GateUpdate;
 pub(super) use bytes::bytes_of;
-use bytes::news_of;
+use bytes::update_of;
 use rdma_fabric::{Rank, Result};
 
 impl Part {
@@ -26,39 +26,39 @@ impl Part {
         tell: impl Fn(Rank, Vec<u8>) + Send + Sync + 'static,
         confirm: impl Fn(Vec<(Rank, Vec<u8>)>) -> Result<()> + Send + Sync + 'static,
     ) {
-        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
-            elsewhere.set_gates(Box::new(tell), Box::new(confirm));
+        if let Some(internode) = self.endpoint.job().internode() {
+            internode.set_gates(Box::new(tell), Box::new(confirm));
         }
     }
 
     /// Processes an update of a gate of another node, and executes the gates of this node that can
     /// fire as a result. Bytes that are not a valid update have no effect.
-    pub fn gate(&self, news: &[u8]) {
-        if let Some(news) = self.read(news) {
-            self.endpoint.hear_of_gate(&news);
+    pub fn gate(&self, update: &[u8]) {
+        if let Some(update) = self.read(update) {
+            self.endpoint.apply_gate(&update);
         }
     }
 
     /// Processes an update of a gate of another node that is being set. Returns, for its sender, an
     /// update of the gate that it is for; an empty vector if there is no such gate.
-    pub fn gate_set(&self, news: &[u8]) -> Vec<u8> {
-        let answer = self.read(news).and_then(|news| {
-            self.endpoint.hear_of_setting(&news, false);
-            self.endpoint.answer_about_gate(&news)
+    pub fn gate_set(&self, update: &[u8]) -> Vec<u8> {
+        let answer = self.read(update).and_then(|update| {
+            self.endpoint.apply_setting(&update, false);
+            self.endpoint.answer_about_gate(&update)
         });
-        answer.map_or_else(Vec::new, |news| bytes_of(&news))
+        answer.map_or_else(Vec::new, |update| bytes_of(&update))
     }
 
     /// Processes the result of [`Part::gate_set`] on another node, for an update of this rank.
-    pub fn gate_answer(&self, news: &[u8]) {
-        if let Some(news) = self.read(news) {
-            self.endpoint.hear_of_setting(&news, true);
+    pub fn gate_answer(&self, update: &[u8]) {
+        if let Some(update) = self.read(update) {
+            self.endpoint.apply_setting(&update, true);
         }
     }
 
     /// Decodes an update of a gate of another node.
-    fn read(&self, bytes: &[u8]) -> Option<News> {
-        news_of(bytes).filter(|news| self.endpoint.job().is_far(news.rank))
+    fn read(&self, bytes: &[u8]) -> Option<GateUpdate> {
+        update_of(bytes).filter(|update| self.endpoint.job().is_remote(update.rank))
     }
 }
 

@@ -1,19 +1,19 @@
 //! A node's part of a job that runs on several nodes, for providers that move bytes between nodes.
 //!
 //! The ranks of a node use shared memory as in a job of one node. The node's control block has a
-//! card for every rank of the job, so that waits, losses and symmetric allocations cover all of
-//! them; only the segments of ranks on other nodes are missing. The layer that connects the nodes
-//! reports to the [`Part`] which ranks have left or are lost, and the cards that they publish when
-//! all ranks allocate together. It also executes the operations that ranks of other nodes request
-//! in memory of this node.
+//! control record for every rank of the job, so that waits, losses and symmetric allocations cover
+//! all of them; only the segments of ranks on other nodes are missing. The layer that connects the
+//! nodes reports to the [`Part`] which ranks have left or are lost, and the control records that
+//! they publish when all ranks allocate together. It also executes the operations that ranks of
+//! other nodes request in memory of this node.
 
 mod commands;
 mod cpus;
-pub(crate) mod elsewhere;
+mod deadlock;
 mod file;
 mod gates;
 mod heap;
-mod standstill;
+pub(crate) mod internode;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +22,11 @@ pub use super::{
     waiting::block_on::gets_on,
 };
 pub use crate::available::OomKills;
-pub use commands::{Cargo, FarCommand, FarReply, Obeyed};
+pub use commands::{Executed, Payload, RemoteCommand, RemoteReply};
 pub use cpus::bind_this_thread;
-pub use elsewhere::Card;
+pub use deadlock::Waiting;
 pub use heap::Heap;
-pub use standstill::Waiting;
+pub use internode::ControlRecord;
 
 use super::{
     admission,
@@ -85,7 +85,7 @@ pub enum Lock {
     Open,
     /// The handles that allocated it together.
     Ring,
-    /// Handles whose pact has these terms.
+    /// Handles whose access policy has these terms.
     Terms([u64; 3]),
 }
 
@@ -174,7 +174,7 @@ impl Part {
         let lock = match kind {
             RegionKind::Heap | RegionKind::Staged => Lock::Open,
             RegionKind::Locked => Lock::Ring,
-            RegionKind::Pact => Lock::Terms(regions::terms(segment, at)),
+            RegionKind::Policy => Lock::Terms(regions::terms(segment, at)),
             RegionKind::Queue => return Err(FabricError::NoSuchRegion { rank: me, region }),
             RegionKind::Adopted => return Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
         };
@@ -197,7 +197,7 @@ impl Part {
         match regions::resolve(job.segment(rank)?, addr, len, align, |_, _| true)? {
             Resolved::Heap(piece) => {
                 let corrupt = FabricError::Corrupt { rank, what: &"an entry of the region table" };
-                piece.place(addr, job.anchor(rank)?).ok_or(corrupt)
+                piece.place(addr, job.keep_alive(rank)?).ok_or(corrupt)
             }
             Resolved::Staged(piece) => Ok(place::outside_of(job.segment(rank)?, addr, adopted::Outside::Staged(piece))),
             Resolved::Adopted { .. } => Err(FabricError::Unsupported { feature: &"memory outside the segment" }),
@@ -272,30 +272,30 @@ impl Part {
         self.endpoint.outlook(deps)
     }
 
-    /// Sets the function that sends the cards that this rank publishes when all ranks allocate
-    /// together. Only the first call has an effect.
-    pub fn on_card(&self, tell: impl Fn(Card) + Send + Sync + 'static) {
-        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
-            elsewhere.set(Box::new(tell));
+    /// Sets the function that sends the control records that this rank publishes when all ranks
+    /// allocate together. Only the first call has an effect.
+    pub fn on_control_record(&self, tell: impl Fn(ControlRecord) + Send + Sync + 'static) {
+        if let Some(internode) = self.endpoint.job().internode() {
+            internode.set(Box::new(tell));
         }
     }
 
     /// Sets the function that drops a region that no program owns because the future that allocated
     /// it was dropped, though ranks of other nodes may know it. Only the first call has an effect.
     pub fn on_discard(&self, discard: impl Fn(Region) + Send + Sync + 'static) {
-        if let Some(elsewhere) = self.endpoint.job().elsewhere() {
-            elsewhere.set_discard(Box::new(discard));
+        if let Some(internode) = self.endpoint.job().internode() {
+            internode.set_discard(Box::new(discard));
         }
     }
 
-    /// Records a card that a rank of another node has published when all ranks allocate together.
-    /// One rank of the node does this for all ranks, in the order in which the cards were
-    /// published.
+    /// Records a control record that a rank of another node has published when all ranks allocate
+    /// together. One rank of the node does this for all ranks, in the order in which the control
+    /// records were published.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`].
-    pub fn card(&self, rank: Rank, card: &Card) -> Result<()> {
-        self.endpoint.job().arrived(rank, card)
+    pub fn control_record(&self, rank: Rank, control_record: &ControlRecord) -> Result<()> {
+        self.endpoint.job().arrived(rank, control_record)
     }
 
     /// Returns whether a handle below, one of this rank's, opens a region with this lock.

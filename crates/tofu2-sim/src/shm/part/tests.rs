@@ -1,4 +1,4 @@
-//! Nodes that are threads of this process and exchange nothing but cards.
+//! Nodes that are threads of this process and exchange nothing but control records.
 
 mod commands;
 
@@ -35,19 +35,19 @@ fn parts(nodes: &[&[u32]]) -> Vec<Part> {
     parts
 }
 
-/// Passes the cards of each rank on to the first rank of each other node.
+/// Passes the control records of each rank on to the first rank of each other node.
 fn connect(parts: &[Part]) {
     let all: Arc<OnceLock<Vec<Part>>> = Arc::default();
     for part in parts {
         let (me, all) = (part.fabric().rank(), all.clone());
         let order = Mutex::new(());
-        part.on_card(move |card| {
+        part.on_control_record(move |control_record| {
             let _turn = order.lock().unwrap();
             let all = all.get().expect("set before anybody says something");
             let elsewhere = all.iter().filter(|other| !other.local().contains(&me));
             elsewhere
                 .filter(|other| other.local()[0] == other.fabric().rank())
-                .for_each(|first| first.card(me, &card).unwrap());
+                .for_each(|first| first.control_record(me, &control_record).unwrap());
         });
     }
     all.set(parts.to_vec()).unwrap();
@@ -59,15 +59,15 @@ fn no_fabric_of_a_part_lends_references() {
     connect(&parts);
     let fabrics: Vec<_> = parts.iter().map(Part::fabric).collect();
     let copies = |fabric: &Fabric| fabric.caps().locked_memory == rdma_fabric::LockedMemory::Copies;
-    assert!(fabrics.iter().all(copies), "a part resolves memory without a key for ranks elsewhere");
-    let keyless = fabrics[0].keyless(rdma_fabric::Pact::copies([1, 2])).unwrap();
-    assert!(copies(&keyless));
-    let region = keyless.alloc(64).unwrap();
+    assert!(fabrics.iter().all(copies), "a part resolves protected memory for ranks elsewhere");
+    let protected = fabrics[0].protected(rdma_fabric::AccessPolicy::copies([1, 2])).unwrap();
+    assert!(copies(&protected));
+    let region = protected.alloc(64).unwrap();
     let addr = region.at(Rank::new(0), 0);
     assert!(matches!(fabrics[0].remote_word::<u64>(addr), Err(FabricError::Locked { .. })));
     let place = parts[0].place(region.key(), 0, 64, 8).unwrap();
     assert!(parts[0].has_resolved(&place) && !parts[1].has_resolved(&place), "of another node's job");
-    assert!(matches!(keyless.mapped(&region, Rank::new(0)), Err(FabricError::NotMapped { .. })));
+    assert!(matches!(protected.mapped(&region, Rank::new(0)), Err(FabricError::NotMapped { .. })));
 }
 
 #[test]

@@ -23,8 +23,8 @@ use core::{sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{FabricError, Rank};
 use std::{fmt, os::fd::RawFd, str::FromStr, sync::Arc, time::Instant};
 
-/// Attaches to the job, as described at [`crate::shm::from_env`]; as a guest if `process` is
-/// [`Holder::Guest`].
+/// Attaches to the job, as described at [`crate::shm::from_env`]; as an attached process if
+/// `process` is [`Holder::Attached`].
 pub(crate) fn from_env(process: Holder) -> Result<Option<Endpoint>, FabricError> {
     let Some(text) = std::env::var_os(JOB_VARIABLE) else { return Ok(None) };
     let variable: JobVariable = text.to_str().ok_or_else(|| malformed("is no text"))?.parse()?;
@@ -38,7 +38,7 @@ pub(crate) fn attach(variable: &JobVariable, process: Holder) -> Result<Endpoint
     let len = layout::segment_at(ranks, segment_bytes, ranks)
         .ok_or_else(|| malformed("has too many ranks or too long segments"))?;
     let wrong = |problem| malformed(format!("names file {memory}, which {problem}"));
-    let file = inherit::open_anew(memory).map_err(wrong)?;
+    let file = inherit::reopen(memory).map_err(wrong)?;
     memory_file::examine(&file, len).map_err(wrong)?;
     let whole = MappedFile::new(&file, len)?;
     let control_bytes = layout::control_bytes(ranks).ok_or_else(|| malformed("has too many ranks"))?;

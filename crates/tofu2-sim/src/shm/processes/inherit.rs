@@ -56,7 +56,7 @@ fn prepare(launcher: Pid, file: &OwnedFd, cpus: Option<&affinity::Set>) -> Resul
 
 /// Returns a new descriptor, closed on exec, for the memory file that is open as `number`;
 /// otherwise a description of the problem.
-pub(crate) fn open_anew(number: RawFd) -> Result<OwnedFd, &'static str> {
+pub(crate) fn reopen(number: RawFd) -> Result<OwnedFd, &'static str> {
     let path = format!("/proc/self/fd/{number}");
     let target = fs::readlink(&path, Vec::new()).map_err(|_| "is not open")?;
     // Anything else is better left unopened.

@@ -84,14 +84,14 @@ impl Launcher {
     /// report on standard error lists how each rank ended.
     ///
     /// A rank that ends abnormally is lost to the others: by a signal, with a non-zero code, or in
-    /// the middle of its program, which makes the job's code 1 if its own is 0; a *guest*
-    /// ([`attach_guest`](crate::shm::attach_guest)) has left when it ends with 0. A rank that ends
-    /// without having attached is lost too, but only to ranks that do attach, so a command that
-    /// does not use this library may be run.
+    /// the middle of its program, which makes the job's code 1 if its own is 0; an *attached
+    /// process* ([`attach_process`](crate::shm::attach_process)) has left when it ends with 0. A
+    /// rank that ends without having attached is lost too, but only to ranks that do attach, so a
+    /// command that does not use this library may be run.
     ///
     /// A command may be a script that starts the rank's program, once, and waits for it: the rank
-    /// is lost when its command has ended, even if the program continues; so is a guest, unless the
-    /// command ended with 0.
+    /// is lost when its command has ended, even if the program continues; so is an attached
+    /// process, unless the command ended with 0.
     ///
     /// Each rank takes two file descriptors in the calling process, and two more if it registers
     /// existing memory. A rank itself has two of the job's descriptors open, and one for each rank

@@ -235,11 +235,11 @@ impl<'a> Executor<'a> {
     /// the network, with a bounded number of commands in flight. The command continues when the
     /// queue is handed over to its owner, or when a command in flight completes.
     fn must_wait(&self, queue: &View<'_>, posting: &Posting, work: &mut WorkList<'_>) -> bool {
-        if !posting.command.target().is_some_and(|to| self.job.is_far(to.rank())) {
+        if !posting.command.target().is_some_and(|to| self.job.is_remote(to.rank())) {
             return false;
         }
         work.leave = queue.owner() != self.me;
-        work.leave || self.queues.far(queue.id).is_some_and(|far| far.is_full())
+        work.leave || self.queues.remote(queue.id).is_some_and(|remote| remote.is_full())
     }
 
     fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut WorkList<'_>) {
@@ -249,9 +249,9 @@ impl<'a> Executor<'a> {
         let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
         let unheard = performed.unheard(posting);
         if let Some(number) = performed.later
-            && let Some(far) = self.queues.far(queue.id)
+            && let Some(remote) = self.queues.remote(queue.id)
         {
-            far.stand_in(position, number);
+            remote.stand_in(position, number);
         }
         match performed.local {
             _ if unheard.is_some() => queue.complete(entry(true, unheard.map_or(Ok(()), Err))),

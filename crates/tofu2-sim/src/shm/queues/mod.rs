@@ -16,13 +16,12 @@
 //! Read the modules in this order: a queue's words ([`config`], [`view`], [`tags`], [`mrq`]);
 //! execution ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],
 //! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last,
-//! commands for queues of other nodes ([`far`]).
+//! commands for queues of other nodes ([`remote`]).
 
 mod claim;
 pub(crate) mod config;
 mod death;
 pub(crate) mod executor;
-pub(crate) mod far;
 mod fast_put;
 mod lock;
 mod mrq;
@@ -32,6 +31,7 @@ mod perform;
 mod poster;
 pub(crate) mod progress;
 mod queue;
+pub(crate) mod remote;
 mod reporting;
 mod route;
 mod tags;

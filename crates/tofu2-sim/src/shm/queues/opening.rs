@@ -2,8 +2,8 @@
 
 use super::{
     config::{Geometry, MOST_DEPTH},
-    far::FarCommands,
     queue::{Open, Queue},
+    remote::RemoteCommands,
     view::{CONFIG, SCHEDULED, TAGS, View, directory_at},
 };
 use crate::{
@@ -59,8 +59,8 @@ impl Queues for Endpoint {
                 return Err(error);
             }
         };
-        let far = match self.far_commands(id, spec.mode) {
-            Ok(far) => far,
+        let remote = match self.remote_commands(id, spec.mode) {
+            Ok(remote) => remote,
             Err(error) => {
                 drop(Queue::new(self.clone(), id, spec, geometry, open, None));
                 return Err(error);
@@ -68,23 +68,23 @@ impl Queues for Endpoint {
         };
         self.publish(id, &spec, geometry, &open.words, &open.tags.taken);
         let spec = QueueSpec { engine: Some(id.engine()), number: Some(id.number()), ..spec };
-        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open, far)))
+        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open, remote)))
     }
 }
 
 impl Endpoint {
     /// Prepares a queue for commands to other nodes, if there are any. Those of a session queue may
     /// be handed over to this rank while it computes, so a thread is started for them.
-    fn far_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<FarCommands>>> {
+    fn remote_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<RemoteCommands>>> {
         if self.job().most_inline().is_none() {
             return Ok(None);
         }
         if mode == QueueMode::Session {
             self.start_progress()?;
         }
-        let far = Arc::<FarCommands>::default();
-        self.own_queues().set_far(id, Some(far.clone()));
-        Ok(Some(far))
+        let remote = Arc::<RemoteCommands>::default();
+        self.own_queues().set_remote(id, Some(remote.clone()));
+        Ok(Some(remote))
     }
 
     /// Writes the words of a queue, which are zeros, and enters it in the directory.

@@ -3,9 +3,9 @@
 use super::{
     config::TAG_BYTES,
     executor::Executor,
-    far::{FarCommands, Moving},
     lock::{Lock, LockGuard},
     opening::NodeQueues,
+    remote::{Moving, RemoteCommands},
     route::Routes,
 };
 use crate::shm::{
@@ -50,7 +50,7 @@ struct State {
     sessions: Vec<QueueId>,
     /// The commands of each open queue that were sent to other nodes, in a job that runs on several
     /// nodes.
-    far: BTreeMap<QueueId, Arc<FarCommands>>,
+    remote: BTreeMap<QueueId, Arc<RemoteCommands>>,
     /// The table that all queues share if they have one address space.
     shared: Option<Arc<TagTable>>,
 }
@@ -162,17 +162,17 @@ impl OwnQueues {
     }
 
     /// Sets the commands of a queue that are sent to other nodes; `None` if the queue has closed.
-    pub(crate) fn set_far(&self, id: QueueId, far: Option<Arc<FarCommands>>) {
+    pub(crate) fn set_remote(&self, id: QueueId, remote: Option<Arc<RemoteCommands>>) {
         let mut state = self.lock();
-        match far {
-            Some(far) => _ = state.far.insert(id, far),
-            None => _ = state.far.remove(&id),
+        match remote {
+            Some(remote) => _ = state.remote.insert(id, remote),
+            None => _ = state.remote.remove(&id),
         }
     }
 
     /// Returns the commands of one of this rank's queues that were sent to other nodes.
-    pub(crate) fn far(&self, id: QueueId) -> Option<Arc<FarCommands>> {
-        self.lock().far.get(&id).cloned()
+    pub(crate) fn remote(&self, id: QueueId) -> Option<Arc<RemoteCommands>> {
+        self.lock().remote.get(&id).cloned()
     }
 
     /// Returns the regions from or to which bytes of commands are being moved between nodes.

@@ -117,7 +117,7 @@ impl<'a> Executor<'a> {
         position: Option<u64>,
         work: &mut WorkList<'_>,
     ) -> Performed {
-        if posting.command.target().is_some_and(|to| self.job.is_far(to.rank())) {
+        if posting.command.target().is_some_and(|to| self.job.is_remote(to.rank())) {
             return self.send(queue, posting);
         }
         let origin = Origin::here(queue, position);

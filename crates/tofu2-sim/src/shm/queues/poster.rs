@@ -4,7 +4,7 @@ mod session;
 
 use super::{
     executor::{Executor, WorkList},
-    far::FarCommands,
+    remote::RemoteCommands,
     route::Routes,
     view::View,
 };
@@ -46,7 +46,7 @@ pub(crate) struct Poster {
     /// Remembered routes of commands.
     pub(crate) routes: Routes<8>,
     /// The queue's commands that were sent to other nodes, in a job that runs on several nodes.
-    far: Option<Arc<FarCommands>>,
+    remote: Option<Arc<RemoteCommands>>,
 }
 
 /// A completion in its position among the others.
@@ -60,8 +60,8 @@ enum Entry {
 
 impl Poster {
     /// The state of a new queue.
-    pub(crate) fn new(far: Option<Arc<FarCommands>>) -> Self {
-        Poster { far, ..Poster::default() }
+    pub(crate) fn new(remote: Option<Arc<RemoteCommands>>) -> Self {
+        Poster { remote, ..Poster::default() }
     }
 
     /// Posts `posting`, whose numbers have been checked, unless posts other than `turn` are waiting
@@ -120,8 +120,8 @@ impl Poster {
         if self.delayed_slots + slots > ring::usable(queue.geometry.depth) {
             return Err(Refused::Full(()));
         }
-        let is_far = posting.command.target().is_some_and(|to| executor.job.is_far(to.rank()));
-        if is_far && self.far.as_ref().is_some_and(|far| far.is_full()) {
+        let is_remote = posting.command.target().is_some_and(|to| executor.job.is_remote(to.rank()));
+        if is_remote && self.remote.as_ref().is_some_and(|remote| remote.is_full()) {
             return Err(Refused::Full(()));
         }
         self.write += slots;
@@ -162,7 +162,7 @@ impl Poster {
     /// Returns whether no action of other ranks will ever make room for the post at this place in
     /// line, because everything in the ring waits for a start and no post is ahead of it.
     pub(crate) fn is_stuck(&self, queue: &View<'_>, place: u64) -> bool {
-        let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
+        let is_idle = self.remote.as_ref().is_none_or(|remote| remote.is_idle());
         self.line.front() == Some(&place) && is_idle && (!queue.is_session() || queue.turns().is_unstarted())
     }
 
@@ -217,7 +217,7 @@ impl Poster {
                 (Some(tag), status) => {
                     self.tags.pop_front();
                     let here = Completion { tag, status: if entry.kept { Ok(()) } else { status } };
-                    let later = self.far.as_ref().and_then(|far| far.stands_for(entry.position));
+                    let later = self.remote.as_ref().and_then(|remote| remote.tracks(entry.position));
                     self.completions.push_back(later.map_or(Entry::Here(here), |number| Entry::Later(tag, number)));
                     if let (true, Err(error)) = (entry.kept, status) {
                         self.error.get_or_insert(error);
@@ -252,7 +252,7 @@ impl Poster {
                 Ok(Some(completion))
             }
             Some(&Entry::Later(tag, number)) => {
-                let come = self.far.as_ref().and_then(|far| far.take_completion(number));
+                let come = self.remote.as_ref().and_then(|remote| remote.take_completion(number));
                 let Some(status) = come else { return self.trouble(queue).map(|()| None) };
                 self.completions.pop_front();
                 Ok(Some(Completion { tag, status }))
@@ -289,6 +289,6 @@ impl Poster {
 
     /// Takes the recorded error of a command that completed here or on another node.
     fn kept_error(&mut self) -> Option<QueueError> {
-        self.error.take().or_else(|| self.far.as_ref()?.take_error())
+        self.error.take().or_else(|| self.remote.as_ref()?.take_error())
     }
 }

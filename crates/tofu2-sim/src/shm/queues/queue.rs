@@ -6,10 +6,10 @@ mod posting;
 use super::{
     config::Geometry,
     executor::Executor,
-    far::FarCommands,
     lock::{Lock, LockGuard},
     own::TagTable,
     poster::Poster,
+    remote::RemoteCommands,
     view::View,
 };
 use crate::shm::{
@@ -25,7 +25,7 @@ use core::{
 use rdma_fabric::{
     Deps, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
-    provider::{self, Ended, QueueSide, Slot},
+    provider::{self, Ended, QueueSide, WaitState},
 };
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) struct Queue {
     open: Option<Open>,
     pub(crate) poster: Lock<Poster>,
     /// Its commands that were sent to other nodes, in a job that runs on several nodes.
-    far: Option<Arc<FarCommands>>,
+    remote: Option<Arc<RemoteCommands>>,
     /// The longest put or get, in bytes.
     longest: u32,
 }
@@ -68,11 +68,11 @@ impl Queue {
         spec: QueueSpec,
         geometry: Geometry,
         open: Open,
-        far: Option<Arc<FarCommands>>,
+        remote: Option<Arc<RemoteCommands>>,
     ) -> Self {
         let longest = endpoint.job().queues.machine.longest;
-        let poster = Lock::new(Poster::new(far.clone()));
-        Queue { endpoint, id, spec, geometry, open: Some(open), poster, far, longest }
+        let poster = Lock::new(Poster::new(remote.clone()));
+        Queue { endpoint, id, spec, geometry, open: Some(open), poster, remote, longest }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -128,7 +128,7 @@ impl Queue {
     /// Returns the ranks that a wait depends on. While commands to other nodes are in flight, it is
     /// this rank alone: these commands complete even if their target is lost, or has left.
     fn depends_on<'a>(&self, deps: Deps<'a>, own: &'a [Rank; 1]) -> Deps<'a> {
-        let is_idle = self.far.as_ref().is_none_or(|far| far.is_idle());
+        let is_idle = self.remote.as_ref().is_none_or(|remote| remote.is_idle());
         if is_idle { deps } else { Deps::Ranks(own) }
     }
 
@@ -148,7 +148,8 @@ impl Queue {
     }
 }
 
-/// Index of the word of a slot that holds the post's place in the line for room, counted from 1.
+/// Index of the word of a wait state that holds the post's place in the line for room, counted from
+/// 1.
 const PLACE: usize = 3;
 
 impl provider::Queue for Queue {
@@ -197,18 +198,25 @@ impl provider::Queue for Queue {
         self.post_many(postings)
     }
 
-    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if slot.0[PLACE] == 0 {
-            slot.0[PLACE] = self.poster().stand_in_line() + 1;
+    fn poll_post(
+        &self,
+        wait_state: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
+        if wait_state.0[PLACE] == 0 {
+            wait_state.0[PLACE] = self.poster().stand_in_line() + 1;
         }
-        let place = slot.0[PLACE] - 1;
+        let place = wait_state.0[PLACE] - 1;
         let own = [self.endpoint.me()];
         loop {
             let deps = self.depends_on(deps, &own);
             let posted = match self.post_in_turn(*posting, place) {
                 Ok(Some(())) => Ok(()),
                 Ok(None) => {
-                    match Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps)) {
+                    match Wait::resume(&self.endpoint, wait_state, |wait| wait.until_polled(cx, WaitsFor::Queue, &deps))
+                    {
                         Poll::Pending => return Poll::Pending,
                         Poll::Ready(Ok(())) => continue,
                         // Room that was made before the error takes precedence.
@@ -219,7 +227,7 @@ impl provider::Queue for Queue {
                 }
                 Err(error) => Err(error),
             };
-            provider::Queue::end_wait(self, slot, None, Ended::Reached);
+            provider::Queue::end_wait(self, wait_state, None, Ended::Reached);
             return Poll::Ready(posted);
         }
     }
@@ -243,18 +251,24 @@ impl provider::Queue for Queue {
         self.take_notice()
     }
 
-    fn poll_wait(&self, slot: &mut Slot, _: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        _: QueueSide,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         let own = [self.endpoint.me()];
         let deps = self.depends_on(deps, &own);
-        Wait::in_slot(&self.endpoint, slot, |wait| wait.until_looked(cx, WaitsFor::Queue, &deps))
+        Wait::resume(&self.endpoint, wait_state, |wait| wait.until_polled(cx, WaitsFor::Queue, &deps))
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
-        if slot.0[PLACE] != 0 && self.poster().leave_line(slot.0[PLACE] - 1) {
+    fn end_wait(&self, wait_state: &mut WaitState, _: Option<QueueSide>, _: Ended) {
+        if wait_state.0[PLACE] != 0 && self.poster().leave_line(wait_state.0[PLACE] - 1) {
             // The next waiter may be asleep.
             self.endpoint.segment().ring_for_notice();
         }
-        Wait::end(&self.endpoint, slot);
+        Wait::end(&self.endpoint, wait_state);
     }
 
     fn close(mut self: Box<Self>) -> Result<u64> {

@@ -183,7 +183,7 @@ impl Queue {
     /// Returns the key of a region that queues can access.
     fn key_of(&self, region: &Region) -> Result<rdma_fabric::RegionKey> {
         let elsewhere = FabricError::Unsupported { feature: &"control queues on memory that was not allocated here" };
-        let owner = region.kept::<Registration>().ok_or(elsewhere.clone())?.endpoint();
+        let owner = region.registration::<Registration>().ok_or(elsewhere.clone())?.endpoint();
         if region.existing().is_some() || owner.me() != self.name().rank() {
             return Err(elsewhere);
         }

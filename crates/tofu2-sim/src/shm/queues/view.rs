@@ -199,7 +199,7 @@ impl<'a> View<'a> {
     #[inline]
     pub(crate) fn find(job: &'a Job, id: QueueId) -> Result<Self, QueueError> {
         let not_open = QueueError::NotOpen(id);
-        if job.is_far(id.rank()) {
+        if job.is_remote(id.rank()) {
             return Err(not_open);
         }
         let segment = job.segment(id.rank()).map_err(|_| not_open)?;

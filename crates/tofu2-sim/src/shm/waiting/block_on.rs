@@ -48,7 +48,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Polls until `poll` is ready. Compiled once for each type of output, not for each program.
 fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
-    let signal = Arc::new(Signal { woken: AtomicBool::new(false), bell: Mutex::new(None), thread: thread::current() });
+    let signal =
+        Arc::new(Signal { woken: AtomicBool::new(false), doorbell: Mutex::new(None), thread: thread::current() });
     let waker = Waker::from(signal.clone());
     let mut cx = Context::from_waker(&waker);
     let _frame = Frame::enter(waker.clone());
@@ -77,13 +78,13 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
             thread::yield_now();
         } else {
             let parks = idle - spins - YIELDS;
-            let Some(bell) = Frame::bell() else {
+            let Some(doorbell) = Frame::doorbell() else {
                 thread::park_timeout(requests.longest(parks));
                 continue;
             };
-            signal.listen(&bell);
+            signal.listen(&doorbell);
             let watch = requests.watch;
-            let parking = bell.prepare_park(watch);
+            let parking = doorbell.prepare_park(watch);
             if let Poll::Ready(out) = poll(&mut cx) {
                 return out;
             }
@@ -94,7 +95,7 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
             } else if !signal.woken.load(SeqCst) && watch == next.watch {
                 match next.endless() {
                     Some(awaiting) => {
-                        report.goes_on(&bell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
+                        report.keeps_waiting(&doorbell, awaiting, next.waits - 1, Arc::strong_count(&signal) > known)
                     }
                     None => report.end(),
                 }
@@ -162,15 +163,15 @@ pub(crate) fn cpus() -> usize {
 struct Signal {
     woken: AtomicBool,
     /// The doorbell it parks on, if any.
-    bell: Mutex<Option<Arc<Mapping>>>,
+    doorbell: Mutex<Option<Arc<Mapping>>>,
     thread: Thread,
 }
 
 impl Signal {
-    fn listen(&self, bell: &Arc<Mapping>) {
-        let mut heard = self.bell.lock().unwrap_or_else(PoisonError::into_inner);
-        if !heard.as_ref().is_some_and(|heard| Arc::ptr_eq(heard, bell)) {
-            *heard = Some(bell.clone());
+    fn listen(&self, doorbell: &Arc<Mapping>) {
+        let mut heard = self.doorbell.lock().unwrap_or_else(PoisonError::into_inner);
+        if !heard.as_ref().is_some_and(|heard| Arc::ptr_eq(heard, doorbell)) {
+            *heard = Some(doorbell.clone());
         }
     }
 }
@@ -184,7 +185,7 @@ impl Wake for Signal {
         // As in the doorbell's protocol, step P1; a full barrier, since it is a read-modify-write
         // and rare.
         self.woken.swap(true, SeqCst);
-        if let Some(segment) = &*self.bell.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(segment) = &*self.doorbell.lock().unwrap_or_else(PoisonError::into_inner) {
             core::sync::atomic::fence(SeqCst);
             segment.ring();
         }
@@ -201,7 +202,7 @@ thread_local! {
 struct Frame {
     waker: Waker,
     /// The doorbell to park on; kept between polls.
-    bell: Option<Arc<Mapping>>,
+    doorbell: Option<Arc<Mapping>>,
     requests: Requests,
 }
 
@@ -250,17 +251,17 @@ impl Requests {
 
 impl Frame {
     fn enter(waker: Waker) -> FrameGuard {
-        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, bell: None, requests: Requests::default() }));
+        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, doorbell: None, requests: Requests::default() }));
         FrameGuard
     }
 
     fn note(&mut self, request: PollRequest<'_>) {
         let requests = &mut self.requests;
-        match &self.bell {
-            Some(bell) if Arc::ptr_eq(bell, request.segment) => {}
+        match &self.doorbell {
+            Some(doorbell) if Arc::ptr_eq(doorbell, request.segment) => {}
             // This request's watch is not in the segment parked on; the time bound covers it.
             Some(_) => requests.several = true,
-            None => self.bell = Some(request.segment.clone()),
+            None => self.doorbell = Some(request.segment.clone()),
         }
         requests.watch = requests.watch.and(request.awaiting.what.watch());
         requests.awaiting = match requests.waits {
@@ -285,8 +286,8 @@ impl Frame {
     }
 
     /// Returns the doorbell of the innermost frame, if a leaf future has provided one.
-    fn bell() -> Option<Arc<Mapping>> {
-        FRAMES.with_borrow(|frames| frames.last()?.bell.clone())
+    fn doorbell() -> Option<Arc<Mapping>> {
+        FRAMES.with_borrow(|frames| frames.last()?.doorbell.clone())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The doorbell, by which a rank that writes another rank's memory wakes it if it is parked.
 //!
-//! The bell is two words. In the first, bit 0 is set while a thread may be parked, and the bits
+//! The doorbell is two words. In the first, bit 0 is set while a thread may be parked, and the bits
 //! above count rings. The second is the *watch*: the memory that the waiter waits for, so that
 //! other writes need no system call.
 //!
@@ -24,10 +24,11 @@
 //! words damaged by other ranks. A waiter that wakes checks again, so the bound affects only
 //! latency, never correctness.
 //!
-//! Bit 0 stays set as long as another thread of the rank may be parked on the same bell; the last
-//! one clears it, since otherwise every later write to the segment would check the watch. A poster
-//! that has seen it set may then ring for nothing, or not at all: a thread that prepares afterwards
-//! checks the memory again. While several threads are parked, the watch is [`Watch::Any`].
+//! Bit 0 stays set as long as another thread of the rank may be parked on the same doorbell; the
+//! last one clears it, since otherwise every later write to the segment would check the watch. A
+//! poster that has seen it set may then ring for nothing, or not at all: a thread that prepares
+//! afterwards checks the memory again. While several threads are parked, the watch is
+//! [`Watch::Any`].
 
 use core::{
     sync::atomic::{
@@ -90,7 +91,7 @@ const PARKED: u32 = 1;
 
 /// The operations that the protocol needs of two words and the operating system. The tests
 /// implement it for loom's words.
-pub(crate) trait Bell {
+pub(crate) trait Doorbell {
     fn set_watch(&self, bits: u64);
     fn watch(&self) -> u64;
     fn look(&self) -> u32;
@@ -111,10 +112,10 @@ pub(crate) trait Bell {
 
 /// Executes W0 to W2. The caller then checks the memory it waits for, and parks with the returned
 /// ticket.
-pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
-    bell.set_watch(watch.to_bits());
-    let ticket = bell.set_parked();
-    bell.heavy_barrier();
+pub(crate) fn prepare(doorbell: &impl Doorbell, watch: Watch) -> Ticket {
+    doorbell.set_watch(watch.to_bits());
+    let ticket = doorbell.set_parked();
+    doorbell.heavy_barrier();
     Ticket(ticket)
 }
 
@@ -123,25 +124,25 @@ pub(crate) fn prepare(bell: &impl Bell, watch: Watch) -> Ticket {
 pub(crate) struct Ticket(u32);
 
 /// Does W4: parks.
-pub(crate) fn park(bell: &impl Bell, ticket: Ticket, longest: Duration) {
-    bell.park(ticket.0, longest);
+pub(crate) fn park(doorbell: &impl Doorbell, ticket: Ticket, longest: Duration) {
+    doorbell.park(ticket.0, longest);
 }
 
 /// Executes W5, after which no ticket is left.
-pub(crate) fn leave(bell: &impl Bell) {
-    bell.clear_parked();
+pub(crate) fn leave(doorbell: &impl Doorbell) {
+    doorbell.clear_parked();
 }
 
-/// Returns whether the bell rang since [`prepare`].
-pub(crate) fn was_rung(bell: &impl Bell, ticket: Ticket) -> bool {
-    bell.look() != ticket.0
+/// Returns whether the doorbell rang since [`prepare`].
+pub(crate) fn was_rung(doorbell: &impl Doorbell, ticket: Ticket) -> bool {
+    doorbell.look() != ticket.0
 }
 
 /// Executes P2 and P3. `hits` returns whether the write concerns a waiter with these bits.
 #[inline(always)]
-pub(crate) fn ring(bell: &impl Bell, hits: impl FnOnce(u64) -> bool) {
-    if let Some(seen) = parked(bell) {
-        wake(bell, seen, hits);
+pub(crate) fn ring(doorbell: &impl Doorbell, hits: impl FnOnce(u64) -> bool) {
+    if let Some(seen) = parked(doorbell) {
+        wake(doorbell, seen, hits);
     }
 }
 
@@ -151,43 +152,43 @@ pub(crate) struct Parked(u32);
 
 /// Executes P2 and checks bit 0.
 #[inline(always)]
-pub(crate) fn parked(bell: &impl Bell) -> Option<Parked> {
-    bell.light_barrier();
-    let seen = bell.look();
+pub(crate) fn parked(doorbell: &impl Doorbell) -> Option<Parked> {
+    doorbell.light_barrier();
+    let seen = doorbell.look();
     (seen & PARKED != 0).then_some(Parked(seen))
 }
 
 /// Executes the rest of P3: wakes the threads.
 #[cold]
-pub(crate) fn wake(bell: &impl Bell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
+pub(crate) fn wake(doorbell: &impl Doorbell, Parked(seen): Parked, hits: impl FnOnce(u64) -> bool) {
     // If this fails, another poster rings, which wakes every thread that this ring would wake.
-    if hits(bell.watch()) && bell.count_ring(seen) {
-        bell.wake_all();
+    if hits(doorbell.watch()) && doorbell.count_ring(seen) {
+        doorbell.wake_all();
     }
 }
 
 /// Wakes all threads on behalf of a dead rank. It may have died after counting a ring, which clears
 /// bit 0, and before waking any thread; so this makes the system call in any case.
-pub(crate) fn rouse(bell: &impl Bell) {
-    ring(bell, |_| true);
-    bell.wake_all();
+pub(crate) fn wake_surely(doorbell: &impl Doorbell) {
+    ring(doorbell, |_| true);
+    doorbell.wake_all();
 }
 
 /// Wakes all threads, including those that park with the ticket of a thread that has left since. A
 /// poster whose ring this prevents wrote earlier, so every thread woken here sees the write.
-pub(crate) fn kick(bell: &impl Bell) {
-    bell.outdate();
-    bell.wake_all();
+pub(crate) fn kick(doorbell: &impl Doorbell) {
+    doorbell.outdate();
+    doorbell.wake_all();
 }
 
-/// The bell of a segment.
+/// The doorbell of a segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BellWords<'a> {
-    pub(crate) bell: &'a AtomicU32,
+pub(crate) struct DoorbellWords<'a> {
+    pub(crate) doorbell: &'a AtomicU32,
     pub(crate) watch: &'a AtomicU64,
 }
 
-impl Bell for BellWords<'_> {
+impl Doorbell for DoorbellWords<'_> {
     fn set_watch(&self, bits: u64) {
         self.watch.store(bits, Relaxed);
     }
@@ -199,23 +200,23 @@ impl Bell for BellWords<'_> {
     #[inline(always)]
     fn look(&self) -> u32 {
         // Acquire: pairs with the read-modify-write in `set_parked`, for the watch.
-        self.bell.load(Acquire)
+        self.doorbell.load(Acquire)
     }
 
     fn set_parked(&self) -> u32 {
-        self.bell.fetch_or(PARKED, SeqCst) | PARKED
+        self.doorbell.fetch_or(PARKED, SeqCst) | PARKED
     }
 
     fn clear_parked(&self) {
-        self.bell.fetch_and(!PARKED, SeqCst);
+        self.doorbell.fetch_and(!PARKED, SeqCst);
     }
 
     fn outdate(&self) {
-        self.bell.fetch_add(2, SeqCst);
+        self.doorbell.fetch_add(2, SeqCst);
     }
 
     fn count_ring(&self, seen: u32) -> bool {
-        self.bell.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
+        self.doorbell.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
     }
 
     #[inline(always)]
@@ -228,13 +229,13 @@ impl Bell for BellWords<'_> {
     }
 
     fn park(&self, expected: u32, longest: Duration) {
-        if self.bell.load(Acquire) == expected {
-            system::park(self.bell, expected, longest);
+        if self.doorbell.load(Acquire) == expected {
+            system::park(self.doorbell, expected, longest);
         }
     }
 
     fn wake_all(&self) {
-        system::wake_all(self.bell);
+        system::wake_all(self.doorbell);
     }
 }
 
@@ -263,19 +264,19 @@ mod system {
         let _ = membarrier(MembarrierCommand::GlobalExpedited);
     }
 
-    pub(crate) fn park(bell: &AtomicU32, expected: u32, longest: Duration) {
+    pub(crate) fn park(doorbell: &AtomicU32, expected: u32, longest: Duration) {
         let longest = futex::Timespec {
             tv_sec: longest.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: longest.subsec_nanos().into(),
         };
         // Regardless of the outcome (woken, changed, interrupted, timed out), the waiter checks
         // again.
-        let _ = futex::wait(bell, futex::Flags::empty(), expected, Some(&longest));
+        let _ = futex::wait(doorbell, futex::Flags::empty(), expected, Some(&longest));
     }
 
-    pub(crate) fn wake_all(bell: &AtomicU32) {
+    pub(crate) fn wake_all(doorbell: &AtomicU32) {
         // This can fail only for addresses that are not a futex.
-        let _ = futex::wake(bell, futex::Flags::empty(), i32::MAX as u32);
+        let _ = futex::wake(doorbell, futex::Flags::empty(), i32::MAX as u32);
     }
 }
 
@@ -299,9 +300,9 @@ mod system {
         fence(SeqCst);
     }
 
-    pub(crate) fn park(bell: &AtomicU32, expected: u32, longest: Duration) {
+    pub(crate) fn park(doorbell: &AtomicU32, expected: u32, longest: Duration) {
         let lot = LOT.lock().unwrap_or_else(PoisonError::into_inner);
-        if bell.load(SeqCst) == expected {
+        if doorbell.load(SeqCst) == expected {
             let _woken = BELLS.wait_timeout(lot, longest).unwrap_or_else(PoisonError::into_inner);
         }
     }

@@ -79,7 +79,7 @@ pub(crate) struct ParkReport(Option<(Arc<Mapping>, u64)>);
 impl ParkReport {
     /// Reports that this thread of the rank of `segment` parks for this wait and `others` more, for
     /// the first time or again. `is_open` is true if something other than a rank may wake it.
-    pub(crate) fn goes_on(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
+    pub(crate) fn keeps_waiting(&mut self, segment: &Arc<Mapping>, awaiting: Awaiting, others: usize, is_open: bool) {
         let mut reports = reports(segment);
         let number = match &self.0 {
             Some((_, number)) => *number,
@@ -149,25 +149,25 @@ mod tests {
         let segment = Mapping::in_process(layout::HEAP + layout::PAGE, layout::HEAP).unwrap();
         let awaiting = Awaiting::new(WaitsFor::Notice, &Deps::All);
         let (mut program, mut helper) = (ParkReport::default(), ParkReport::default());
-        program.goes_on(&segment, awaiting, 0, false);
+        program.keeps_waiting(&segment, awaiting, 0, false);
         assert_eq!(shown(&segment), (true, 1));
         program.end();
         let mark = HelperMark::new(segment.clone());
-        program.goes_on(&segment, awaiting, 0, false);
-        program.goes_on(&segment, awaiting, 0, false);
+        program.keeps_waiting(&segment, awaiting, 0, false);
+        program.keeps_waiting(&segment, awaiting, 0, false);
         assert_eq!(shown(&segment), (false, 1), "the helper may still do something");
-        helper.goes_on(&segment, awaiting, 2, true);
+        helper.keeps_waiting(&segment, awaiting, 2, true);
         assert_eq!(shown(&segment), (true, 2));
         assert_eq!(segment.word(layout::PARKED_WHOM).load(SeqCst) >> OTHERS, 3);
         assert_eq!(segment.word(layout::PARKED_OPEN).load(SeqCst), 1);
-        helper.goes_on(&segment, awaiting, 2, false);
+        helper.keeps_waiting(&segment, awaiting, 2, false);
         assert_eq!(shown(&segment), (true, 2), "the program has not looked again");
-        program.goes_on(&segment, awaiting, 0, false);
+        program.keeps_waiting(&segment, awaiting, 0, false);
         assert_eq!(shown(&segment), (true, 3));
         helper.end();
         assert_eq!(shown(&segment), (false, 3));
         drop(mark);
-        program.goes_on(&segment, awaiting, 0, false);
+        program.keeps_waiting(&segment, awaiting, 0, false);
         assert_eq!(shown(&segment), (true, 4));
     }
 }

@@ -12,14 +12,14 @@ use core::{
     task::{Context, Poll},
     time::Duration,
 };
-use rdma_fabric::{Deps, FabricError, Result, provider::Slot};
+use rdma_fabric::{Deps, FabricError, Result, provider::WaitState};
 use std::time::Instant;
 
 /// The longest time between two checks of a condition that rings no doorbell.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 /// The number of checks in one poll of a wait for a word or a notice.
-const LOOKS: u64 = 4;
+const SPIN_LIMIT: u64 = 4;
 
 /// Fruitless polls under another executor before a waker is registered: if a peer answers
 /// immediately, polling is faster than parking.
@@ -39,7 +39,7 @@ pub(crate) fn until_found<T>(
             if let Some(found) = look().transpose() {
                 return Poll::Ready(found);
             }
-            match wait.until_looked(cx, what, &deps) {
+            match wait.until_polled(cx, what, &deps) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {}
                 // Writes of a rank before it was lost take precedence.
@@ -86,7 +86,7 @@ impl<'a> Wait<'a> {
     /// When the last dependency has left, two more checks follow before this is an error, with a
     /// poll of the whole program between them, to find writes that the dependency made before it
     /// left, and writes that a joined task of this rank makes immediately.
-    pub(crate) fn until_looked(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
+    pub(crate) fn until_polled(&mut self, cx: &Context<'_>, what: WaitsFor, deps: &Deps<'_>) -> Poll<Result<()>> {
         let endpoint = self.endpoint;
         let changes = endpoint.job().control.changes();
         if self.seen != Some(changes) {
@@ -119,8 +119,8 @@ impl<'a> Wait<'a> {
                 return Poll::Ready(Ok(()));
             }
             if what != WaitsFor::Itself {
-                self.endpoint.job().control.can_go_on()?;
-                self.endpoint.helpers().can_go_on(self.endpoint.me())?;
+                self.endpoint.job().control.can_continue()?;
+                self.endpoint.helpers().can_continue(self.endpoint.me())?;
             }
             if self.is_arranged(cx, Awaiting::new(what, &Deps::All), Some(LOOK_AGAIN), None) {
                 return Poll::Pending;
@@ -201,12 +201,12 @@ impl Drop for Wait<'_> {
     }
 }
 
-// ----- waits that are kept in a slot between two polls -----
+// ----- waits whose state is kept between two polls -----
 
 // The fourth word counts checks in waits for a word or a notice; queues and gates use it
 // differently.
-/// Bits of a slot's first word: whether there is a wait, and whether it was polled without success,
-/// has seen the ranks' states, and has left a waker.
+/// Bits of a wait state's first word: whether there is a wait, and whether it was polled without
+/// success, has seen the ranks' states, and has left a waker.
 const BEGUN: u64 = 1;
 const POLLED: u64 = 1 << 1;
 const SEEN: u64 = 1 << 2;
@@ -217,8 +217,8 @@ const FRUITLESS: u32 = 8;
 const SPINS: u32 = 32;
 
 impl<'a> Wait<'a> {
-    fn of(endpoint: &'a Endpoint, slot: &Slot) -> Self {
-        let [bits, seen, key, _] = slot.0;
+    fn of(endpoint: &'a Endpoint, wait_state: &WaitState) -> Self {
+        let [bits, seen, key, _] = wait_state.0;
         Wait {
             endpoint,
             first: bits & POLLED == 0,
@@ -232,32 +232,32 @@ impl<'a> Wait<'a> {
     /// Returns whether the caller must check again before the wait in `slot` is arranged. A few
     /// more checks detect events that are nanoseconds away sooner.
     #[inline]
-    pub(crate) fn looks_once_more(slot: &mut Slot) -> bool {
-        slot.0[0] |= BEGUN;
-        slot.0[3] = slot.0[3].wrapping_add(1) % LOOKS;
-        slot.0[3] != 0
+    pub(crate) fn polls_once_more(wait_state: &mut WaitState) -> bool {
+        wait_state.0[0] |= BEGUN;
+        wait_state.0[3] = wait_state.0[3].wrapping_add(1) % SPIN_LIMIT;
+        wait_state.0[3] != 0
     }
 
     /// Continues the wait in `slot`, or begins one.
     #[inline]
-    pub(crate) fn in_slot<T>(
+    pub(crate) fn resume<T>(
         endpoint: &'a Endpoint,
-        slot: &mut Slot,
+        wait_state: &mut WaitState,
         poll: impl FnOnce(&mut Self) -> Poll<T>,
     ) -> Poll<T> {
-        // Dropping it would release the waker that the slot still holds.
-        let mut wait = ManuallyDrop::new(Wait::of(endpoint, slot));
+        // Dropping it would release the waker that the wait_state still holds.
+        let mut wait = ManuallyDrop::new(Wait::of(endpoint, wait_state));
         let stands = poll(&mut wait);
         let flag = |set: bool, bit| if set { bit } else { 0 };
         let flags = flag(!wait.first, POLLED) | flag(wait.seen.is_some(), SEEN) | flag(wait.key.is_some(), KEPT);
-        slot.0[0] = BEGUN | flags | u64::from(wait.fruitless) << FRUITLESS | u64::from(wait.spins) << SPINS;
-        (slot.0[1], slot.0[2]) = (wait.seen.unwrap_or(0), wait.key.unwrap_or(0));
+        wait_state.0[0] = BEGUN | flags | u64::from(wait.fruitless) << FRUITLESS | u64::from(wait.spins) << SPINS;
+        (wait_state.0[1], wait_state.0[2]) = (wait.seen.unwrap_or(0), wait.key.unwrap_or(0));
         stands
     }
 
     /// Ends the wait in `slot`, if there is one.
-    pub(crate) fn end(endpoint: &'a Endpoint, slot: &mut Slot) {
-        drop(Wait::of(endpoint, slot));
-        *slot = Slot::default();
+    pub(crate) fn end(endpoint: &'a Endpoint, wait_state: &mut WaitState) {
+        drop(Wait::of(endpoint, wait_state));
+        *wait_state = WaitState::default();
     }
 }

@@ -191,7 +191,7 @@ impl Shared {
             let Some(ticket) = state.sleepers.values().next().map(|sleeper| sleeper.parking.ticket()) else { continue };
             state.thread = Thread::Parked(end);
             drop(state);
-            doorbell::park(&self.segment.bell(), ticket, end.saturating_duration_since(now));
+            doorbell::park(&self.segment.doorbell(), ticket, end.saturating_duration_since(now));
             state = self.lock();
             state.thread = Thread::Awake;
         }

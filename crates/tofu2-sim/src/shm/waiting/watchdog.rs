@@ -156,7 +156,7 @@ pub(crate) struct Watchdog {
 
 /// Checks required of each rank since all were parked; two, because the first may have begun
 /// before.
-const LOOKS: u64 = 2;
+const REQUIRED_POLLS: u64 = 2;
 
 impl Watchdog {
     /// Creates a watchdog that allows ranks to be parked for `bound`; `None` if there is no bound.
@@ -183,14 +183,14 @@ impl Watchdog {
             return None;
         };
         // After all were seen to be parked. SeqCst: includes the acquire that pairs with the
-        // release in `goes_on`.
+        // release in `keeps_waiting`.
         let looks = ranks.map(|rank| word(job, rank, layout::PARKED_LOOKS)).collect::<Vec<_>>();
         if parkings != self.parkings {
             (self.parkings, self.looks, self.since) = (parkings, looks, Instant::now());
             return None;
         }
         let waiting: Vec<usize> = (0..parkings.len()).filter(|&rank| parkings[rank] != 0).collect();
-        let has_looked = |&rank: &usize| looks[rank].wrapping_sub(self.looks[rank]) >= LOOKS;
+        let has_looked = |&rank: &usize| looks[rank].wrapping_sub(self.looks[rank]) >= REQUIRED_POLLS;
         let is_closed = |&rank: &usize| {
             word(job, rank, layout::SEALED) != 0 && word(job, rank, layout::PARKED_OPEN) == 0
                 || is_alone(rank, word(job, rank, layout::PARKED_PROCESS))

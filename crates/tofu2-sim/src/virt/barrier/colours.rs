@@ -18,7 +18,7 @@ use super::super::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::ColourError,
-    provider::{Colours, Slot},
+    provider::{Colours, WaitState},
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -176,17 +176,17 @@ impl<K: Keys> Colours for VirtRank<K> {
         self.me.world.core().enter_colour(lane, self.me.rank, colour)
     }
 
-    fn poll(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll(&self, wait_state: &mut WaitState, colour: u32, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         let me = &*self.me;
-        let stands = me.colour_over(slot, colour, deps);
+        let stands = me.colour_over(wait_state, colour, deps);
         if stands.is_pending() {
             me.world.listen(me.lane(), cx);
         }
         stands
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
-        let Slot([wait, ..]) = slot;
+    fn end_wait(&self, wait_state: &mut WaitState) {
+        let WaitState([wait, ..]) = wait_state;
         self.me.unwatch(&mut self.me.world.core(), wait);
     }
 }
@@ -194,9 +194,9 @@ impl<K: Keys> Colours for VirtRank<K> {
 impl Me {
     /// Polls whether the barrier that this rank has entered has completed. The slot's second word
     /// is the lane to wake, plus 1, once that is known.
-    fn colour_over(&self, slot: &mut Slot, colour: u32, deps: Deps<'_>) -> Poll<Result<()>> {
+    fn colour_over(&self, wait_state: &mut WaitState, colour: u32, deps: Deps<'_>) -> Poll<Result<()>> {
         let lane = self.lane();
-        let Slot([wait, woken, ..]) = slot;
+        let WaitState([wait, woken, ..]) = wait_state;
         let core = &mut *self.world.core();
         let now = core.now_of(lane);
         let idle = ColourError::Idle(colour);
@@ -228,7 +228,7 @@ impl Me {
         if !barrier.waiting.contains(&lane) {
             barrier.waiting.push(lane);
         }
-        match self.go_on(core, lane, wait, Watched::Gate, deps) {
+        match self.advance(core, lane, wait, Watched::Gate, deps) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }

@@ -25,7 +25,7 @@ use super::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Result,
     barrier::{BarrierLimits, GateError, GateId, Progress, Values, Wiring, check_wirings},
-    provider::{BarrierUnit, Slot},
+    provider::{BarrierUnit, WaitState},
 };
 use std::{
     mem,
@@ -34,7 +34,7 @@ use std::{
 
 /// The state of a round of gates, as a waiter sees it.
 enum Round {
-    Over(Result<Option<Values>>),
+    Complete(Result<Option<Values>>),
     /// The round has ended; the rank will be woken at the time at which it sees the end.
     Coming,
     Waiting,
@@ -65,9 +65,9 @@ impl Me {
                 if freed
                     && let Some(lost @ FabricError::PeerLost { .. }) = core.ranks.hopeless(lane, waits::NO_WAIT, deps)
                 {
-                    return Ok(Round::Over(Err(lost)));
+                    return Ok(Round::Complete(Err(lost)));
                 }
-                Ok(Round::Over(result))
+                Ok(Round::Complete(result))
             }
             None => {
                 state.waiter = lane;
@@ -145,7 +145,7 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
         let me = &*self.me;
         match me.round(gate, deps)? {
-            Round::Over(result) => result.map(Progress::Completed),
+            Round::Complete(result) => result.map(Progress::Completed),
             Round::Coming => Ok(Progress::NotCompleted),
             Round::Waiting => {
                 let lane = me.lane();
@@ -158,19 +158,19 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
 
     fn poll(
         &self,
-        slot: &mut Slot,
+        wait_state: &mut WaitState,
         gate: GateId,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let me = &*self.me;
         let lane = me.lane();
-        let Slot([wait, ..]) = slot;
+        let WaitState([wait, ..]) = wait_state;
         match me.round(gate, deps)? {
-            Round::Over(result) => return Poll::Ready(result),
+            Round::Complete(result) => return Poll::Ready(result),
             Round::Coming => {}
             Round::Waiting => {
-                let going = me.go_on(&mut me.world.core(), lane, wait, Watched::Gate, deps);
+                let going = me.advance(&mut me.world.core(), lane, wait, Watched::Gate, deps);
                 going.or_else(|error| me.outlook(error))?;
             }
         }
@@ -178,8 +178,8 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
         Poll::Pending
     }
 
-    fn end_wait(&self, slot: &mut Slot) {
-        let Slot([wait, ..]) = slot;
+    fn end_wait(&self, wait_state: &mut WaitState) {
+        let WaitState([wait, ..]) = wait_state;
         self.me.unwatch(&mut self.me.world.core(), wait);
     }
 }

@@ -11,7 +11,7 @@ use super::{
 use rdma_fabric::{
     Deps, FabricError, Rank, Refused, Region, Result,
     control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueLimits, QueueSpec, Stadd},
-    provider::{Ended, OneThread, Queue, QueueSide, Queues, Slot},
+    provider::{Ended, OneThread, Queue, QueueSide, Queues, WaitState},
 };
 use std::{
     cell::RefMut,
@@ -32,8 +32,8 @@ struct WaitMemory<'a> {
 }
 
 impl<'a> WaitMemory<'a> {
-    fn of(slot: &'a mut Slot) -> Self {
-        let Slot([wait, warned, ticket, timer]) = slot;
+    fn of(wait_state: &'a mut WaitState) -> Self {
+        let WaitState([wait, warned, ticket, timer]) = wait_state;
         WaitMemory { wait, warned, ticket, timer }
     }
 }
@@ -73,7 +73,7 @@ impl Open {
         if core.queues.is_open(self.slot, self.generation) { Ok(core) } else { Err(QueueError::NotOpen(self.id)) }
     }
 
-    /// Rejects other ranks' regions, and regions without a key.
+    /// Rejects other ranks' regions, and protected regions.
     fn own(&self, region: &Region) -> Result<()> {
         if self.me.world.core().memory.is_locked(region.key()) {
             return Err(FabricError::Locked { rank: Rank::new(self.me.rank), region: region.key() });
@@ -87,7 +87,7 @@ impl Open {
 
     /// Registers the wait, unless it can't continue. It fails with `PeersLeft` only at the second
     /// check: other parts of the same task may be about to post.
-    fn go_on(
+    fn advance(
         &self,
         core: &mut Core,
         lane: u32,
@@ -95,7 +95,7 @@ impl Open {
         want: QueueReport,
         deps: Deps<'_>,
     ) -> Result<()> {
-        match self.me.go_on(core, lane, memory.wait, Watched::Queue(self.slot, want), deps) {
+        match self.me.advance(core, lane, memory.wait, Watched::Queue(self.slot, want), deps) {
             Err(FabricError::PeersLeft) if mem::replace(memory.warned, 1) == 0 => {
                 let now = core.clock.now();
                 core.clock.wake_at(lane, now);
@@ -181,9 +181,15 @@ impl Queue for VirtQueue {
         (postings.len(), Ok(()))
     }
 
-    fn poll_post(&self, slot: &mut Slot, posting: &Posting, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_post(
+        &self,
+        wait_state: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         let open = &*self.0;
-        let mut memory = WaitMemory::of(slot);
+        let mut memory = WaitMemory::of(wait_state);
         let lane = open.me.lane();
         let mut core = open.core()?;
         match core.post_command(open.slot, posting, memory.ticket.checked_sub(1), lane) {
@@ -196,7 +202,7 @@ impl Queue for VirtQueue {
             core.queues.get_mut(open.slot).line.push_back(ticket);
             *memory.ticket = ticket + 1;
         }
-        match open.go_on(&mut core, lane, &mut memory, QueueReport::Room, deps) {
+        match open.advance(&mut core, lane, &mut memory, QueueReport::Room, deps) {
             // A job's only rank must drain its queues itself; if it doesn't, that is reported as a
             // deadlock.
             Err(FabricError::PeersLeft) if core.ranks.len() == 1 => {}
@@ -220,9 +226,15 @@ impl Queue for VirtQueue {
         Ok(open.core()?.queues.get_mut(open.slot).poll_mrq()?)
     }
 
-    fn poll_wait(&self, slot: &mut Slot, side: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_wait(
+        &self,
+        wait_state: &mut WaitState,
+        side: QueueSide,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         let open = &*self.0;
-        let mut memory = WaitMemory::of(slot);
+        let mut memory = WaitMemory::of(wait_state);
         let lane = open.me.lane();
         let mut core = open.core()?;
         let want = match side {
@@ -237,16 +249,16 @@ impl Queue for VirtQueue {
                     core.clock.wake_at(lane, at);
                 }
             }
-            None => open.go_on(&mut core, lane, &mut memory, want, deps)?,
+            None => open.advance(&mut core, lane, &mut memory, want, deps)?,
         }
         drop(core);
         open.me.world.listen(lane, cx);
         Poll::Pending
     }
 
-    fn end_wait(&self, slot: &mut Slot, _: Option<QueueSide>, _: Ended) {
+    fn end_wait(&self, wait_state: &mut WaitState, _: Option<QueueSide>, _: Ended) {
         let open = &*self.0;
-        let memory = WaitMemory::of(slot);
+        let memory = WaitMemory::of(wait_state);
         if let Some(ticket) = memory.ticket.checked_sub(1)
             && let Ok(mut core) = open.core()
         {
@@ -255,7 +267,7 @@ impl Queue for VirtQueue {
             core.ranks.wake_all_of(open.me.rank);
         }
         open.me.unwatch(&mut open.me.world.core(), memory.wait);
-        *slot = Slot::default();
+        *wait_state = WaitState::default();
     }
 
     fn close(self: Box<Self>) -> Result<u64> {

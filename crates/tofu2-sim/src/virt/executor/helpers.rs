@@ -1,6 +1,6 @@
 //! Polling of helpers, and their end together with their rank.
 
-use super::{Executor, ends::message_of};
+use super::{Executor, exit::message_of};
 use crate::{
     helper_failed::{HelperEnd, HelperFailed},
     virt::{helpers::HelperFuture, memory::NoStorage},

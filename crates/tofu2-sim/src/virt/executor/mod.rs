@@ -10,12 +10,12 @@
 //! A rank's detached futures are polled after its task, every time, and also once the task has
 //! ended. The rank has ended only when they have finished as well.
 
-mod ends;
+mod exit;
 mod helpers;
 
 use super::{memory::NoStorage, provider, ranks::Watched, tasks::Table, world::World};
 use crate::{Awaited, JobError, Stuck};
-use ends::message_of;
+use exit::message_of;
 use rdma_fabric::{Rank, Time};
 use std::{
     collections::BTreeMap,
@@ -225,11 +225,11 @@ impl<'a, 'p> Executor<'a, 'p> {
         let first = (0..self.tasks.len() as u32).find(|rank| self.tasks.is_running(*rank));
         let first = first.or(self.ending.keys().next().copied()).unwrap_or(0);
         let at = Time::from_picos(self.world.core().clock.now());
-        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.who_waits() }
+        JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.waiting_ranks() }
     }
 
     /// Returns the waits of the first waiting ranks.
-    fn who_waits(&self) -> Vec<Stuck> {
+    fn waiting_ranks(&self) -> Vec<Stuck> {
         let core = self.world.core();
         let running = (0..self.tasks.len() as u32).filter(|rank| self.tasks.is_running(*rank));
         let stuck = running.take(Stuck::TOLD).map(|rank| {

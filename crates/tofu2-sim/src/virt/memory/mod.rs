@@ -24,7 +24,7 @@ pub(super) struct Memory {
     ranks: u32,
     /// Indexed by the sequence number of the collective allocation; numbers are not reused.
     symmetric: Vec<Symmetric>,
-    /// The terms of symmetric regions without a key ([`rdma_fabric::Pact::terms`]), by number.
+    /// The terms of symmetric protected regions ([`rdma_fabric::AccessPolicy::terms`]), by number.
     locked: BTreeMap<u32, [u64; 3]>,
     /// Indexed by rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,

@@ -3,7 +3,7 @@
 
 use super::{
     super::{memory::Loc, provider::Me},
-    Cargo, Op, Opcode,
+    Attachment, Op, Opcode,
     posting::{posted, same_length},
     token,
 };
@@ -39,7 +39,7 @@ impl Me {
                 put.a = core.memory.short(&source);
             } else {
                 let bytes = core.memory.copied(&source);
-                put.cargo = Some(Box::new(Cargo { bytes, ..Cargo::default() }));
+                put.attachment = Some(Box::new(Attachment { bytes, ..Attachment::default() }));
             }
             core.ranks.put_posted(lane, to.rank, now);
             reusable_at = core.hand_over(put, written, block == 0).1;

@@ -2,7 +2,7 @@
 
 use super::{
     super::{clock::EventKind, control_queue::Cut, core::Core, memory::Loc, network::Packet, slots::NONE},
-    Cargo, Op, Opcode,
+    Attachment, Op, Opcode,
 };
 use rdma_fabric::{FabricError, Notice, Rank};
 
@@ -172,23 +172,23 @@ impl Core {
 
     #[cold]
     fn fail(&mut self, slot: u32, error: FabricError) {
-        self.operations.get_mut(slot).cargo.get_or_insert_default().error = Some(error);
+        self.operations.get_mut(slot).attachment.get_or_insert_default().error = Some(error);
     }
 
     fn arrive_put(&mut self, slot: u32) {
         let known_at = self.answer_time(slot);
         let op = self.operations.get_mut(slot);
-        let (poster, target, inline, cargo) = (op.poster, op.target, op.a, op.cargo.take());
+        let (poster, target, inline, attachment) = (op.poster, op.target, op.a, op.attachment.take());
         self.operations.retire(slot);
         let live = self.takes_effect(poster, &target);
         let error = if live { None } else { Some(self.unusable(&target)) };
         if live {
-            match &cargo {
-                Some(cargo) if !cargo.bytes.is_empty() => self.write(&target, &cargo.bytes),
+            match &attachment {
+                Some(attachment) if !attachment.bytes.is_empty() => self.write(&target, &attachment.bytes),
                 _ => self.write(&target, &inline.to_ne_bytes()[..target.len as usize]),
             }
         }
-        if let Some(data) = cargo.and_then(|cargo| cargo.notice) {
+        if let Some(data) = attachment.and_then(|attachment| attachment.notice) {
             let end = target.offset + target.len;
             let from = Rank::new(self.ranks.rank_of(poster));
             let notice = Notice { from, data, region: target.key(), end };
@@ -216,11 +216,11 @@ impl Core {
         let op = self.operations.get(slot);
         let mut first = op.target;
         first.len /= 2;
-        if let Some(cargo) = &op.cargo
+        if let Some(attachment) = &op.attachment
             && self.takes_effect(op.poster, &op.target)
-            && cargo.bytes.len() >= first.len as usize
+            && attachment.bytes.len() >= first.len as usize
         {
-            self.memory.copy_in(&first, &cargo.bytes[..first.len as usize]);
+            self.memory.copy_in(&first, &attachment.bytes[..first.len as usize]);
             self.ranks.touched(&first);
         }
     }
@@ -234,10 +234,10 @@ impl Core {
             let answer = self.answer_time(slot);
             return self.clock.push(answer, EventKind::Complete, slot);
         }
-        if target.len <= 8 && op.cargo.is_none() {
+        if target.len <= 8 && op.attachment.is_none() {
             op.a = self.memory.short(&target);
         } else {
-            op.cargo.get_or_insert_default().bytes = self.memory.copied(&target);
+            op.attachment.get_or_insert_default().bytes = self.memory.copied(&target);
         }
         let (node, engine) = (self.machine.node_of(target.rank), u32::from(op.engine));
         let (timing, now) = (&self.machine.timing, self.clock.now());
@@ -252,7 +252,7 @@ impl Core {
     fn arrive_copy(&mut self, slot: u32) {
         let op = self.operations.get_mut(slot);
         let (poster, source) = (op.poster, op.target);
-        let Some(to) = op.cargo.as_mut().and_then(|cargo| cargo.sink.take()) else { return };
+        let Some(to) = op.attachment.as_mut().and_then(|attachment| attachment.sink.take()) else { return };
         if !self.takes_effect(poster, &source) {
             let error = self.unusable(&source);
             self.fail(slot, error);
@@ -264,7 +264,7 @@ impl Core {
         if source.len <= 8 {
             put.a = self.memory.short(&source);
         } else {
-            put.cargo = Some(Box::new(Cargo { bytes: self.memory.copied(&source), ..Cargo::default() }));
+            put.attachment = Some(Box::new(Attachment { bytes: self.memory.copied(&source), ..Attachment::default() }));
         }
         let (timing, now, node) = (&self.machine.timing, self.clock.now(), self.machine.node_of(source.rank));
         let sender = (source.rank - node * self.machine.ranks_per_node) % timing.engines;
@@ -282,7 +282,7 @@ impl Core {
         let op = self.operations.get_mut(slot);
         let (poster, awaited, detached) = (op.poster, op.awaited, op.detached);
         op.done = true;
-        if op.opcode == Opcode::Get && op.cargo.is_some() {
+        if op.opcode == Opcode::Get && op.attachment.is_some() {
             self.store_got(slot);
         }
         let waiter = self.ranks.waiter_for(poster, slot);
@@ -296,8 +296,8 @@ impl Core {
 
     /// Stores the bytes of a get in the poster's registered memory, if its sink is there.
     fn store_got(&mut self, slot: u32) {
-        let cargo = self.operations.get(slot).cargo.as_deref();
-        let Some(Cargo { bytes, sink: Some(sink), error: None, .. }) = cargo else { return };
+        let attachment = self.operations.get(slot).attachment.as_deref();
+        let Some(Attachment { bytes, sink: Some(sink), error: None, .. }) = attachment else { return };
         let sink = *sink;
         if self.memory.is_live(&sink) {
             self.memory.copy_in(&sink, bytes);

@@ -77,7 +77,7 @@ pub(super) struct Op {
     pub(super) b: u64,
     /// For an atomic, the time at which it reaches the unit's entrance.
     pub(super) at: u64,
-    pub(super) cargo: Option<Box<Cargo>>,
+    pub(super) attachment: Option<Box<Attachment>>,
     pub(super) opcode: Opcode,
     /// Receive engine at the target.
     pub(super) engine: u8,
@@ -95,7 +95,7 @@ const _: () = assert!(size_of::<Op>() <= 96);
 
 /// Data that only few operations have.
 #[derive(Debug, Default)]
-pub(super) struct Cargo {
+pub(super) struct Attachment {
     pub(super) bytes: Vec<u8>,
     /// For a get into registered memory of the poster, or a third-party copy, the destination of
     /// the data.
@@ -113,7 +113,7 @@ impl Op {
     /// Returns whether this is a put that leaves a notice.
     #[inline]
     fn notifies(&self) -> bool {
-        self.cargo.as_ref().is_some_and(|cargo| cargo.notice.is_some())
+        self.attachment.as_ref().is_some_and(|attachment| attachment.notice.is_some())
     }
 
     /// Returns the word's value after this atomic found `old`.
@@ -159,7 +159,7 @@ impl Operations {
     pub(super) fn retire(&mut self, slot: u32) {
         let op = self.free(slot);
         op.generation = (op.generation + 1) % GENERATIONS;
-        op.cargo = None;
+        op.attachment = None;
     }
 
     /// Returns the operation, if the slot still belongs to it.

@@ -13,7 +13,7 @@ use super::{
         memory::Loc,
         provider::Me,
     },
-    Cargo, Op, Opcode,
+    Attachment, Op, Opcode,
     posting::{Payload, owned, posted, same_length},
     token,
 };
@@ -70,7 +70,7 @@ impl Me {
                 Payload::Registered(from) => core.memory.copied(from),
             };
             let mut put = Op::new(Opcode::Put, lane, *place);
-            put.cargo = Some(Box::new(Cargo { bytes, ..Cargo::default() }));
+            put.attachment = Some(Box::new(Attachment { bytes, ..Attachment::default() }));
             Ok(put)
         };
         let puts = to.iter().map(copied).collect::<Result<Vec<_>>>()?;

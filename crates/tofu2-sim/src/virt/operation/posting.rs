@@ -6,7 +6,7 @@ use super::{
         memory::{Loc, SPARSE, is_zero},
         provider::Me,
     },
-    Cargo, Op, Opcode, token,
+    Attachment, Op, Opcode, token,
 };
 use rdma_fabric::{
     Amo, Atomics, FabricError, Result,
@@ -56,7 +56,7 @@ impl Me {
         }
         let mut op = Op::new(Opcode::Put, lane, target);
         op.prepared = prepared;
-        let mut cargo = notice.map(|data| Cargo { notice: Some(data), ..Cargo::default() });
+        let mut attachment = notice.map(|data| Attachment { notice: Some(data), ..Attachment::default() });
         let len = target.len as usize;
         if len <= 8 {
             match payload {
@@ -69,9 +69,9 @@ impl Me {
                 Payload::Bytes(from) => owned(from)?,
                 Payload::Registered(loc) => core.memory.copied(&loc),
             };
-            cargo.get_or_insert_default().bytes = bytes;
+            attachment.get_or_insert_default().bytes = bytes;
         }
-        op.cargo = cargo.map(Box::new);
+        op.attachment = attachment.map(Box::new);
         let now = core.clock.now();
         core.ranks.put_posted(lane, target.rank, now);
         let (_, reusable_at) = core.post(op);
@@ -94,7 +94,7 @@ impl Me {
         let mut op = Op::new(Opcode::Get, lane, target);
         op.prepared = prepared;
         if sink.is_some() {
-            op.cargo = Some(Box::new(Cargo { sink, ..Cargo::default() }));
+            op.attachment = Some(Box::new(Attachment { sink, ..Attachment::default() }));
         }
         Ok(core.post_in_slot(op))
     }
@@ -119,7 +119,7 @@ impl Me {
         let now = core.clock.now();
         core.ranks.put_posted(lane, to.rank, now);
         let mut op = Op::new(Opcode::Copy, lane, from);
-        op.cargo = Some(Box::new(Cargo { sink: Some(to), ..Cargo::default() }));
+        op.attachment = Some(Box::new(Attachment { sink: Some(to), ..Attachment::default() }));
         Ok(core.post_in_slot(op))
     }
 

@@ -171,16 +171,16 @@ impl Core {
 #[inline]
 fn take(mut core: RefMut<'_, Core>, slot: u32, into: Sink<'_>) -> Result<u64> {
     let op = core.operations.get_mut(slot);
-    let (word, cargo) = (op.a, op.cargo.take());
+    let (word, attachment) = (op.a, op.attachment.take());
     core.operations.retire(slot);
     drop(core);
     let short = word.to_ne_bytes();
-    let bytes = match cargo.as_deref() {
+    let bytes = match attachment.as_deref() {
         None => &short[..],
-        Some(cargo) => match &cargo.error {
+        Some(attachment) => match &attachment.error {
             Some(error) => return Err(error.clone()),
-            None if cargo.bytes.is_empty() => &short[..],
-            None => &cargo.bytes,
+            None if attachment.bytes.is_empty() => &short[..],
+            None => &attachment.bytes,
         },
     };
     if let Sink::Bytes(into) = into {

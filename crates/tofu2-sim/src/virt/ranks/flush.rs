@@ -47,7 +47,7 @@ struct Target {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlushState {
     /// Every put is known to be visible or has failed. Holds the first error since the last flush.
-    Over(Result<()>),
+    Complete(Result<()>),
     /// The poster will know at this time, in picoseconds, that every put is visible.
     KnownAt(u64),
     /// Puts are in flight. The event that makes the last one visible wakes the rank.
@@ -74,7 +74,7 @@ impl Tally {
         } else if now < self.known_at {
             FlushState::KnownAt(self.known_at)
         } else {
-            FlushState::Over(Ok(()))
+            FlushState::Complete(Ok(()))
         }
     }
 }
@@ -120,10 +120,10 @@ impl Unflushed {
             None => self.all.flush(who, now),
             Some(target) => match self.targets.binary_search_by_key(&target, |t| t.rank) {
                 Ok(at) => self.targets[at].tally.flush(who, now),
-                Err(_) => FlushState::Over(Ok(())),
+                Err(_) => FlushState::Complete(Ok(())),
             },
         };
-        if state != FlushState::Over(Ok(())) {
+        if state != FlushState::Complete(Ok(())) {
             return state;
         }
         let mut first = None;
@@ -131,7 +131,7 @@ impl Unflushed {
             let error = entry.error.take();
             first = first.or(error);
         }
-        FlushState::Over(first.map_or(Ok(()), |error| Err(*error)))
+        FlushState::Complete(first.map_or(Ok(()), |error| Err(*error)))
     }
 }
 
@@ -159,6 +159,6 @@ impl Ranks {
     pub(crate) fn flush(&mut self, [poster, lane]: [u32; 2], target: Option<u32>, now: u64) -> FlushState {
         let who = if lane == poster { Waiting::Poster } else { Waiting::Others };
         let extra = self.at(poster).existing();
-        extra.map_or(FlushState::Over(Ok(())), |extra| extra.unflushed.flush(target, who, now))
+        extra.map_or(FlushState::Complete(Ok(())), |extra| extra.unflushed.flush(target, who, now))
     }
 }

@@ -3,8 +3,8 @@
 
 mod flush;
 mod helpers;
+mod in_flight;
 mod room;
-mod under_way;
 mod watches;
 
 pub(super) use flush::FlushState;

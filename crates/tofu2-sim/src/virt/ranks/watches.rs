@@ -225,7 +225,7 @@ impl Ranks {
 
     /// Records that a wait for a queue has checked and will continue. Returns the error if the wait
     /// was ended by a deadlock.
-    pub(crate) fn look_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
+    pub(crate) fn poll_again(&mut self, rank: u32, id: u32) -> Option<FabricError> {
         let watches = &mut self.at(rank).existing()?.watches;
         let watch = watches.iter_mut().find(|watch| watch.id == id)?;
         watch.notified = false;

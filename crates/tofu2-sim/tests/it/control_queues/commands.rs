@@ -12,7 +12,7 @@ use rdma_fabric::{
 fn both(test: impl Fn(&Fixture, &rdma_fabric::ControlQueue, Stadd) + Sync) {
     alone(|fixture| test(fixture, &fixture.normal, fixture.at));
     alone(|fixture| {
-        let ahead = fixture.fabric.open_queue(session_of(64).ahead(63)).unwrap();
+        let ahead = fixture.fabric.queues().open(session_of(64).ahead(63)).unwrap();
         let region = fixture.fabric.alloc(8192).unwrap();
         let own = ahead.register(&region).unwrap();
         test(fixture, &ahead, own);
@@ -195,7 +195,7 @@ fn numbers_out_of_range_are_refused_at_once() {
             let QueueError::Limit { value, limit, .. } = *error else { panic!("{error:?}") };
             assert_eq!((value, limit), wanted);
         };
-        let longest = fixture.fabric.queue_limits().longest;
+        let longest = fixture.fabric.queues().limits().longest;
         assert_eq!(longest, 16_777_215);
         let put = |len, blocks| Command::Put { to, from: fixture.at, at: fixture.there, len, blocks };
         refuse(&fixture.normal, put(longest + 1, Blocks::ONE).into(), (longest as u64 + 1, longest.into()));
@@ -211,7 +211,7 @@ fn numbers_out_of_range_are_refused_at_once() {
 #[test]
 fn a_normal_ring_full_of_delayed_starts_is_busy() {
     alone(|fixture| {
-        let queue = fixture.fabric.open_queue(QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
+        let queue = fixture.fabric.queues().open(QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
         (0..7).for_each(|_| queue.try_post(Posting::new(Command::Nop).delayed().tcq(1)).unwrap());
         assert!(matches!(queue.try_post(Command::Nop.into()), Err(Refused::Full(()))));
         assert_eq!(queue.poll_tcq(), Ok(None));
@@ -229,7 +229,7 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
 fn an_overflowing_receive_queue_stops_its_queue() {
     alone(|fixture| {
         let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Normal) };
-        let small = fixture.fabric.open_queue(spec).unwrap();
+        let small = fixture.fabric.queues().open(spec).unwrap();
         let region = fixture.fabric.alloc(64).unwrap();
         let at = small.register(&region).unwrap();
         let overflow = QueueError::MrqOverflow { queue: small.id(), depth: 4 };

@@ -41,8 +41,8 @@ pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {
 impl Fixture {
     pub(crate) fn new(fabric: Fabric, spec: QueueSpec) -> Self {
         let region = fabric.alloc(8 * WORDS).unwrap();
-        let normal = fabric.open_queue(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
-        let session = fabric.open_queue(spec).unwrap();
+        let normal = fabric.queues().open(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
+        let session = fabric.queues().open(spec).unwrap();
         let (at, there) = (normal.register(&region).unwrap(), session.register(&region).unwrap());
         let span = region.span::<u64>(&fabric, 0, WORDS).unwrap();
         Fixture { fabric, normal, session, at, there, span, _region: region }

@@ -31,7 +31,7 @@ fn each_machine_tells_who_carries_them_out() {
 async fn refused(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     let word = fabric.remote_word::<u64>(at(1, region.key(), 8))?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
     let own = queue.register(&region)?;
     if fabric.rank().number() == 0 {
         let error = fabric.compare_swap(&word, 0, 1).await.unwrap_err();

@@ -92,10 +92,10 @@ fn ranks_compute_while_the_unit_works() {
 #[test]
 fn ranks_of_a_node_share_its_unit() {
     async fn limits(fabric: Fabric) -> ProgramResult<(usize, usize, usize, usize)> {
-        let limits = fabric.barrier_limits();
+        let limits = fabric.gates().limits();
         let mut world = Group::world(&fabric).await?;
         let mut taken = Vec::new();
-        while let Ok(gates) = fabric.alloc_gates(2) {
+        while let Ok(gates) = fabric.gates().alloc(2) {
             taken.push(gates);
         }
         world.barrier().await?;

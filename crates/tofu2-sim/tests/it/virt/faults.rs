@@ -231,7 +231,7 @@ async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     }
     world.barrier().await?;
     if me == 0 {
-        let starter = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+        let starter = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
         let own = QueueId::from_bits(ids[0]).ok_or("an id")?;
         let start =
             Posting::new(Command::PutInline { to: own, bytes: Inline::new(&[]).ok_or("none")?, at: Stadd::fixed(0) });

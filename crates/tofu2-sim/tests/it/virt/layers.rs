@@ -6,7 +6,7 @@ use rdma_fabric::{
     Amo, Deps, Fabric, Program, ProgramResult, Result,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
     forward,
-    provider::{Goal, Place, Posted, Provider, Queues, Sink, Slot, Source, Token},
+    provider::{Place, Posted, Provider, Queues, Sink, Source, Token, WaitFor, WaitState},
 };
 use std::{
     collections::BTreeMap,
@@ -23,12 +23,12 @@ struct Through {
 
 impl Through {
     fn over(below: Fabric) -> Fabric {
-        below.under(Through { below: below.clone() })
+        below.layered(Through { below: below.clone() })
     }
 }
 
 impl Provider for Through {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, ring, put, get, copy, atomic, nop);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, write, wake, put, get, copy, atomic, nop);
     forward!(poll, test, forget, try_notice, poll_wait, end_wait, now, detach, optional);
 }
 
@@ -78,7 +78,7 @@ impl Noting {
 
     fn posted(&self, what: &'static str, posted: Posted) -> Posted {
         self.note(what, 1);
-        if let Posted::Over(_) = posted {
+        if let Posted::Complete(_) = posted {
             self.note("done", 1);
         }
         posted
@@ -86,7 +86,7 @@ impl Noting {
 }
 
 impl Provider for Noting {
-    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, ring, test, forget, try_notice, end_wait);
+    forward!(alloc, alloc_symmetric, adopt, release, resolve_hidden, read, wake, test, forget, try_notice, end_wait);
     forward!(copy, now, detach, abort);
 
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
@@ -119,13 +119,13 @@ impl Provider for Noting {
         stands
     }
 
-    fn poll_wait(&self, slot: &mut Slot, goal: Goal<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Goal::Flush(_) = goal
-            && slot.is_empty()
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if let WaitFor::Flush(_) = wait_for
+            && wait_state.is_empty()
         {
             self.note("flush", 1);
         }
-        self.below.provider().poll_wait(slot, goal, cx)
+        self.below.provider().poll_wait(wait_state, wait_for, cx)
     }
 
     fn queues(&self) -> Option<&dyn Queues> {
@@ -138,7 +138,7 @@ impl Provider for Noting {
 async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
     let below = fabric;
     let noted = Arc::<Noted>::default();
-    let fabric = below.under(Noting { below: below.clone(), noted: noted.clone() });
+    let fabric = below.layered(Noting { below: below.clone(), noted: noted.clone() });
     let home = fabric.alloc_symmetric(4096).await?;
     let me = fabric.rank();
     let word = home.word::<u64>(&fabric, 0)?;
@@ -155,7 +155,7 @@ async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
         fabric.compute(std::time::Duration::from_nanos(100)).await;
     }
     nop.wait()?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
     queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
     assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
     assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);

@@ -19,12 +19,12 @@ fn what_it_lacks_is_refused_by_name() {
     let program = async |fabric: Fabric| {
         let caps = fabric.caps();
         assert_eq!((caps.atomics, caps.puts_in_order, caps.session_queues), (Atomics::None, true, false));
-        assert_eq!(fabric.barrier_limits(), BarrierLimits::NONE);
-        let refused = fabric.alloc_gates(1).map(drop);
+        assert_eq!(fabric.gates().limits(), BarrierLimits::NONE);
+        let refused = fabric.gates().alloc(1).map(drop);
         assert_eq!(refused, Err(FabricError::Unsupported { feature: &"a barrier unit" }));
-        let limits = fabric.queue_limits();
+        let limits = fabric.queues().limits();
         assert_eq!((limits.engines, limits.free), (0, 0));
-        let refused = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).map(drop);
+        let refused = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).map(drop);
         assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
         let mut world = Group::world(&fabric).await?;
         let refused = Barrier::new(&mut world).await.map(drop);

@@ -46,7 +46,7 @@ pub(crate) async fn opened(
     spec: QueueSpec,
 ) -> rdma_fabric::Result<(Region, ControlQueue)> {
     let region = fabric.alloc_symmetric(bytes).await?;
-    let queue = fabric.open_queue(spec)?;
+    let queue = fabric.queues().open(spec)?;
     queue.register_fixed(&region, 0)?;
     Ok((region, queue))
 }

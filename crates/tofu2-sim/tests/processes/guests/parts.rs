@@ -10,7 +10,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tofu2_sim::shm::{JOB_VARIABLE, attach_guest, block_on};
+use tofu2_sim::shm::{JOB_VARIABLE, attach_process, block_on};
 
 /// The rank that ends first.
 const FIRST: Rank = Rank::new(0);
@@ -27,7 +27,7 @@ pub(crate) fn guest(part: &str) -> ExitCode {
             }
         }
     }
-    let fabric = match attach_guest() {
+    let fabric = match attach_process() {
         // As in a static of a library.
         Ok(fabric) => Box::leak(Box::new(fabric)),
         Err(error) => {
@@ -35,7 +35,7 @@ pub(crate) fn guest(part: &str) -> ExitCode {
             return ExitCode::from(REFUSED);
         }
     };
-    assert!(matches!(attach_guest(), Err(FabricError::RankTaken { .. })), "attached twice");
+    assert!(matches!(attach_process(), Err(FabricError::RankTaken { .. })), "attached twice");
     let played = match part {
         "aborted" => block_on(aborted(fabric)),
         "computes" => block_on(computes(fabric)),

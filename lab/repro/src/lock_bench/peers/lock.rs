@@ -30,10 +30,10 @@ pub trait Protocol: Sized + 'static {
     ///
     /// # Errors
     /// The errors of the fabric, and [`LockError::TooManyRanks`].
-    fn new(seat: Seat) -> Result<Self>;
+    fn new(rank_state: RankState) -> Result<Self>;
 
     /// Returns the rank's seat.
-    fn seat(&self) -> &Seat;
+    fn rank_state(&self) -> &RankState;
 
     /// Acquires.
     fn acquire(&self, exclusive: bool) -> impl Future<Output = Result<Self::Held>>;
@@ -48,7 +48,7 @@ const OWN: u64 = 64;
 const SYMMETRIC: usize = 128;
 
 /// A rank's access to the lock: its fabric, the home, and the words.
-pub struct Seat {
+pub struct RankState {
     pub(super) fabric: Fabric,
     pub(super) home: Rank,
     memory: GroupMemory,
@@ -58,13 +58,13 @@ pub struct Seat {
     _only_here: Option<Region>,
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for RankState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "home {}", self.home)
     }
 }
 
-impl Seat {
+impl RankState {
     /// Returns the home's `n`-th word.
     pub(super) fn at_home(&self, n: u64) -> Result<RemoteWord<u64>> {
         Ok(self.fabric.remote_word(self.memory.at(self.home, HOME + 8 * n)?)?)
@@ -99,7 +99,7 @@ impl Seat {
     }
 }
 
-/// Returns the rank of an [identifier](Seat::name) that another rank wrote.
+/// Returns the rank of an [identifier](RankState::name) that another rank wrote.
 pub(super) fn named(name: u64) -> Rank {
     Rank::new(name.wrapping_sub(1) as u32)
 }
@@ -126,13 +126,13 @@ impl<P> Clone for PeerLock<P> {
 
 impl<P: Protocol> fmt::Debug for PeerLock<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({:?}, busy {})", P::NAME, self.0.protocol.seat(), self.0.busy.get())
+        write!(f, "{}({:?}, busy {})", P::NAME, self.0.protocol.rank_state(), self.0.busy.get())
     }
 }
 
 impl<P: Protocol> Inner<P> {
     async fn acquire(self: &Rc<Self>, exclusive: bool, deadline: Time) -> Result<PeerGuard<P>> {
-        let fabric = &self.protocol.seat().fabric;
+        let fabric = &self.protocol.rank_state().fabric;
         if deadline != Time::MAX && fabric.now() >= deadline {
             return Err(LockError::TimedOut);
         }
@@ -144,7 +144,7 @@ impl<P: Protocol> Inner<P> {
     }
 
     async fn release(&self, held: P::Held) -> Result<()> {
-        let fabric = &self.protocol.seat().fabric;
+        let fabric = &self.protocol.rank_state().fabric;
         if fabric.caps().put_order < PutOrder::AllTargets {
             fabric.flush_all().await?;
         }
@@ -189,7 +189,7 @@ impl<P: Protocol> PeerLock<P> {
         beyond: RemoteAddr,
         only_here: Option<Region>,
     ) -> Result<Self> {
-        let protocol = P::new(Seat { fabric: fabric.clone(), home, memory, beyond, _only_here: only_here })?;
+        let protocol = P::new(RankState { fabric: fabric.clone(), home, memory, beyond, _only_here: only_here })?;
         Ok(PeerLock(Rc::new(Inner { protocol, busy: Cell::new(false) })))
     }
 }
@@ -227,11 +227,11 @@ impl<P: Protocol> Lock for PeerLock<P> {
     }
 
     fn home(&self) -> Rank {
-        self.0.protocol.seat().home
+        self.0.protocol.rank_state().home
     }
 
     fn fabric(&self) -> &Fabric {
-        &self.0.protocol.seat().fabric
+        &self.0.protocol.rank_state().fabric
     }
 }
 

@@ -6,7 +6,7 @@
 //! or empties the tail by a compare-and-swap if there is no successor. An acquisition and its
 //! release take two atomics if the lock is free, and one atomic and two puts in a queue.
 
-use super::lock::{PeerLock, Protocol, Seat, named};
+use super::lock::{PeerLock, Protocol, RankState, named};
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, Result};
 
@@ -19,7 +19,7 @@ const GRANT: u64 = 1;
 /// A rank's side of an [`McsLock`].
 #[derive(Debug)]
 pub struct Mcs {
-    seat: Seat,
+    rank_state: RankState,
     tail: RemoteWord<u64>,
     next: LocalWord<u64>,
     grant: LocalWord<u64>,
@@ -32,29 +32,29 @@ impl Protocol for Mcs {
     const FAIRNESS: Fairness = Fairness::Fifo;
     const HOME_WORDS: usize = 1;
 
-    fn new(seat: Seat) -> Result<Self> {
-        Ok(Mcs { tail: seat.at_home(0)?, next: seat.own(NEXT)?, grant: seat.own(GRANT)?, seat })
+    fn new(rank_state: RankState) -> Result<Self> {
+        Ok(Mcs { tail: rank_state.at_home(0)?, next: rank_state.own(NEXT)?, grant: rank_state.own(GRANT)?, rank_state })
     }
 
-    fn seat(&self) -> &Seat {
-        &self.seat
+    fn rank_state(&self) -> &RankState {
+        &self.rank_state
     }
 
     async fn acquire(&self, _: bool) -> Result<()> {
-        let before = self.seat.fabric.swap(&self.tail, self.seat.name()).await?;
+        let before = self.rank_state.fabric.swap(&self.tail, self.rank_state.name()).await?;
         if before != 0 {
-            self.seat.tell(named(before), NEXT, self.seat.name()).await?;
-            self.seat.told(&self.grant).await?;
+            self.rank_state.tell(named(before), NEXT, self.rank_state.name()).await?;
+            self.rank_state.told(&self.grant).await?;
         }
         Ok(())
     }
 
     async fn release(&self, (): ()) -> Result<()> {
-        let (fabric, me) = (&self.seat.fabric, self.seat.name());
+        let (fabric, me) = (&self.rank_state.fabric, self.rank_state.name());
         if fabric.load(&self.next)? == 0 && fabric.compare_swap(&self.tail, me, 0).await? == me {
             return Ok(());
         }
-        let next = named(self.seat.told(&self.next).await?);
-        self.seat.tell(next, GRANT, 1).await
+        let next = named(self.rank_state.told(&self.next).await?);
+        self.rank_state.tell(next, GRANT, 1).await
     }
 }

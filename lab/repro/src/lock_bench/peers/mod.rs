@@ -12,7 +12,7 @@ pub mod mcs;
 pub mod shift;
 pub mod sweep;
 
-pub use lock::{PeerGuard, PeerLock, Protocol, Seat};
+pub use lock::{PeerGuard, PeerLock, Protocol, RankState};
 
 use crate::workloads::{
     RankFuture,

@@ -19,13 +19,13 @@
 
 mod contend;
 mod draws;
-mod many;
+mod many_locks;
 mod record;
 mod section;
 
 pub use contend::{Run, RunLength, contend, contention};
 pub use draws::{Drawn, Draws, WriterShare};
-pub use many::{Demand, Popularity, Waited, contend_for_many};
+pub use many_locks::{Demand, Popularity, Waited, contend_for_many};
 pub use record::{EXCLUSIVE, Latencies, RankRecord, SHARED};
 pub use section::Unsound;
 

@@ -3,7 +3,7 @@
 
 use explore::{
     Explorer, Probe, Stop, Verdict,
-    mutant::{Mutation, mutant},
+    mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, GroupMemory, ProgramResult, Rank, RemoteAddr};
 use repro::lock_bench::peers::{dec::DecLock, shift::ShiftLock};
@@ -62,11 +62,11 @@ fn explorer(ranks: &[&str]) -> Explorer<'static> {
 /// The acquisitions of each rank, and about half of the number of states.
 type Case = (&'static [&'static str], u64);
 
-fn exhausts<L: RmaLock<Options = ()>>(mistake: Option<Mistake>, cases: &[Case]) {
+fn exhausts<L: RmaLock<Options = ()>>(mutant: Option<PeerMutant>, cases: &[Case]) {
     for &(ranks, at_least) in cases {
         let report = explorer(ranks).run(|fabric| {
             let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
-            turns::<L>(mistake.map_or(fabric.clone(), |mistake| mutant(fabric, mistake)), probe, ranks[me])
+            turns::<L>(mutant.map_or(fabric.clone(), |mutant| mutated(fabric, mutant)), probe, ranks[me])
         });
         println!("{} {ranks:?}: {report}", L::NAME);
         // A polling rank may poll forever: such paths are cut, all others are explored
@@ -95,7 +95,7 @@ fn shift_lock_is_right_in_every_order() {
 /// Readers are admitted after two consecutive writers.
 #[test]
 fn shift_lock_changes_its_mode_in_every_order() {
-    exhausts::<ShiftLock>(Some(Mistake::Hurried), &[(&["WR", "W", "W"], 50_000), (&["WW", "WW", "R"], 650_000)]);
+    exhausts::<ShiftLock>(Some(PeerMutant::Hurried), &[(&["WR", "W", "W"], 50_000), (&["WW", "WW", "R"], 650_000)]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn dec_lock_is_right_in_random_orders() {
 
 /// A mutant of a step, the same on all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mistake {
+enum PeerMutant {
     /// Releases do not flush the holder's puts.
     NotFlushed,
     /// ShiftLock: the first writer does not wait for the readers that it finds.
@@ -178,9 +178,9 @@ fn in_lock(addr: RemoteAddr) -> bool {
     addr.region.index & !(1 << 31) == 0
 }
 
-impl Mutation for Mistake {
+impl Mutant for PeerMutant {
     fn flushes(&self, _: Option<Rank>) -> bool {
-        *self != Mistake::NotFlushed
+        *self != PeerMutant::NotFlushed
     }
 
     fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
@@ -189,10 +189,10 @@ impl Mutation for Mistake {
         }
         let writers = old & (3 * SHIFT_WRITER);
         match (self, amo) {
-            (Mistake::ReadersOverlooked, Amo::Add(SHIFT_WRITER)) => old & !SHIFT_READERS,
-            (Mistake::LeavingWriterOverlooked, Amo::Add(SHIFT_WRITER)) => old & !(3 * SHIFT_WRITER),
-            (Mistake::SecondWriterOverlooked, Amo::Add(1)) if writers == 2 * SHIFT_WRITER => old - SHIFT_WRITER,
-            (Mistake::WritersOverlooked, Amo::Add(1)) => old & !(3 * SHIFT_WRITER),
+            (PeerMutant::ReadersOverlooked, Amo::Add(SHIFT_WRITER)) => old & !SHIFT_READERS,
+            (PeerMutant::LeavingWriterOverlooked, Amo::Add(SHIFT_WRITER)) => old & !(3 * SHIFT_WRITER),
+            (PeerMutant::SecondWriterOverlooked, Amo::Add(1)) if writers == 2 * SHIFT_WRITER => old - SHIFT_WRITER,
+            (PeerMutant::WritersOverlooked, Amo::Add(1)) => old & !(3 * SHIFT_WRITER),
             _ => old,
         }
     }
@@ -200,8 +200,8 @@ impl Mutation for Mistake {
     fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
         match amo {
             // Two or three ranks, so counts have two bits.
-            Amo::Add(5) if *self == Mistake::CountedAsReader && in_lock(addr) && addr.offset == 0 => Amo::Add(4),
-            Amo::Add(add) if *self == Mistake::CountedAsReader && in_lock(addr) && add == 16 - 5 => Amo::Add(16 - 4),
+            Amo::Add(5) if *self == PeerMutant::CountedAsReader && in_lock(addr) && addr.offset == 0 => Amo::Add(4),
+            Amo::Add(add) if *self == PeerMutant::CountedAsReader && in_lock(addr) && add == 16 - 5 => Amo::Add(16 - 4),
             amo => amo,
         }
     }
@@ -211,38 +211,38 @@ impl Mutation for Mistake {
             return Some(bits);
         }
         Some(match self {
-            Mistake::Hurried | Mistake::LetInOverlooked if bits & 3 == 1 => bits & 15 | 15 << 4,
-            Mistake::LetInOverlooked if bits & 3 == 2 => bits & 12 | 1,
-            Mistake::AlwaysAlone if bits & 1 == 1 => bits | 2,
-            Mistake::EntryReads if addr.offset >= RING => bits & !3,
+            PeerMutant::Hurried | PeerMutant::LetInOverlooked if bits & 3 == 1 => bits & 15 | 15 << 4,
+            PeerMutant::LetInOverlooked if bits & 3 == 2 => bits & 12 | 1,
+            PeerMutant::AlwaysAlone if bits & 1 == 1 => bits | 2,
+            PeerMutant::EntryReads if addr.offset >= RING => bits & !3,
             _ => bits,
         })
     }
 }
 
-fn is_found<L: RmaLock<Options = ()>>(mistake: Mistake, ranks: &'static [&'static str]) {
+fn is_found<L: RmaLock<Options = ()>>(mutant: PeerMutant, ranks: &'static [&'static str]) {
     let report = explorer(ranks).state_limit(1_000_000).run(move |fabric| {
         let (probe, me) = (Probe::of(&fabric), fabric.rank().index());
-        turns::<L>(mutant(fabric, mistake), probe, ranks[me])
+        turns::<L>(mutated(fabric, mutant), probe, ranks[me])
     });
-    println!("{} {mistake:?} {ranks:?}: {report}", L::NAME);
+    println!("{} {mutant:?} {ranks:?}: {report}", L::NAME);
     report.expect_violation();
 }
 
 #[test]
-fn shift_locks_mistakes_are_found() {
-    is_found::<ShiftLock>(Mistake::NotFlushed, &["R", "W"]);
-    is_found::<ShiftLock>(Mistake::ReadersOverlooked, &["R", "W"]);
-    is_found::<ShiftLock>(Mistake::WritersOverlooked, &["R", "W"]);
-    is_found::<ShiftLock>(Mistake::LeavingWriterOverlooked, &["R", "W", "W"]);
-    is_found::<ShiftLock>(Mistake::SecondWriterOverlooked, &["R", "W", "W"]);
-    is_found::<ShiftLock>(Mistake::LetInOverlooked, &["WR", "W", "W"]);
+fn shift_locks_mutants_are_found() {
+    is_found::<ShiftLock>(PeerMutant::NotFlushed, &["R", "W"]);
+    is_found::<ShiftLock>(PeerMutant::ReadersOverlooked, &["R", "W"]);
+    is_found::<ShiftLock>(PeerMutant::WritersOverlooked, &["R", "W"]);
+    is_found::<ShiftLock>(PeerMutant::LeavingWriterOverlooked, &["R", "W", "W"]);
+    is_found::<ShiftLock>(PeerMutant::SecondWriterOverlooked, &["R", "W", "W"]);
+    is_found::<ShiftLock>(PeerMutant::LetInOverlooked, &["WR", "W", "W"]);
 }
 
 #[test]
-fn dec_locks_mistakes_are_found() {
-    is_found::<DecLock>(Mistake::NotFlushed, &["R", "W"]);
-    is_found::<DecLock>(Mistake::CountedAsReader, &["R", "W"]);
-    is_found::<DecLock>(Mistake::EntryReads, &["R", "W", "W"]);
-    is_found::<DecLock>(Mistake::AlwaysAlone, &["R", "W", "W"]);
+fn dec_locks_mutants_are_found() {
+    is_found::<DecLock>(PeerMutant::NotFlushed, &["R", "W"]);
+    is_found::<DecLock>(PeerMutant::CountedAsReader, &["R", "W"]);
+    is_found::<DecLock>(PeerMutant::EntryReads, &["R", "W", "W"]);
+    is_found::<DecLock>(PeerMutant::AlwaysAlone, &["R", "W", "W"]);
 }

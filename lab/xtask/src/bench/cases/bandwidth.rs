@@ -6,7 +6,7 @@ use super::{
     super::{
         bare::{How, LINE},
         lines,
-        meeting::until,
+        rendezvous::until,
         sampling::{Named, Takes, Took, form},
     },
     Case,
@@ -155,7 +155,7 @@ pub(super) async fn rewritten_by_put<'a>(
 
 /// Rewrites a buffer, copies it, raises a flag, and reads it.
 fn rewritten_by_copy<'a>(pair: &Pair<'a>, bytes: usize) -> impl Iterator<Item = Named<'a>> {
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let (there, back) = (bare.word(lines::ALTERNATE[1]), bare.word(lines::ALTERNATE[1] + 1));
     let bare_turn = Rc::new(Cell::new(back.load(Acquire)));
     How::ALL.into_iter().map(move |how| {

@@ -4,8 +4,8 @@ use super::{
     super::{
         bare::Bare,
         lines,
-        meeting::{Abandoned, Meeting, share_core},
         placement::{PingPong, pin},
+        rendezvous::{Abandoned, Rendezvous, share_core},
         sampling::{Form, Measured, Sample},
     },
     Case, JobPlan, all,
@@ -18,7 +18,7 @@ pub(super) struct Crowd<'a> {
     pub(super) bare: &'a Bare,
     pub(super) me: usize,
     pub(super) ranks: usize,
-    meeting: Meeting<'a>,
+    rendezvous: Rendezvous<'a>,
     ping_pong: PingPong,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Crowd<'a> {
         if plan.cores.len() < 2 {
             share_core();
         }
-        Ok(Crowd { bare, me, ranks, meeting: Meeting::new(bare, me, ranks), ping_pong: PingPong::default() })
+        Ok(Crowd { bare, me, ranks, rendezvous: Rendezvous::new(bare, me, ranks), ping_pong: PingPong::default() })
     }
 
     /// Announces the current case, for the progress display.
@@ -42,7 +42,7 @@ impl<'a> Crowd<'a> {
 
     /// Synchronises all ranks.
     pub(super) fn assemble(&mut self) -> Result<(), Abandoned> {
-        self.meeting.assemble()
+        self.rendezvous.assemble()
     }
 
     /// Synchronises all ranks, and ranks 0 and 1 measure a ping-pong; returns its time there.

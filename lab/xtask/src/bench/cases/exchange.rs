@@ -40,7 +40,7 @@ async fn one(pair: &mut Pair<'_>, case: &Case, form: Form, bytes: usize, rewritt
         return Ok(());
     }
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let group = Group::world(fabric).await?;
     let topology = Cartesian::new(&[group.len()], &[true])?.topology(group.me());
     let mut hood = Neighbourhood::new(group, topology).await?;

@@ -4,7 +4,7 @@ use super::{
     super::{
         bare::Bare,
         limit, lines,
-        meeting::{Abandoned, spin_until},
+        rendezvous::{Abandoned, spin_until},
         sampling::{Named, Takes, Took, form, repeat, run},
     },
     Case,
@@ -47,7 +47,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     }
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let few = Fmpl::init_with(fabric, Options::default().indices(SLOTS + 4)).await?;
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let (there, back) = (bare.word(lines::MESSAGE_FLAG), bare.word(lines::MESSAGE_FLAG + 1));
     let mut turn = 0;
 
@@ -127,7 +127,7 @@ async fn outstanding(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSp
     if !pair.is_planned(&OUTSTANDING) {
         return Ok(());
     }
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let mut posted: Vec<Option<Receiving<'_>>> = Vec::new();
     if me == 1 {
         for index in 0..SLOTS {
@@ -183,7 +183,7 @@ async fn posting(pair: &mut Pair<'_>, world: &Communicator, buffer: &LocalSpan<u
     if !pair.is_planned(&POSTING) {
         return Ok(());
     }
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let spans = (0..SLOTS).map(|index| buffer.slice(index..index + 1)).collect::<Result<Vec<_>, _>>()?;
     let start = buffer.slice(0..0)?;
     let mut posted: Vec<Receiving<'_>> = Vec::with_capacity(SLOTS);

@@ -4,7 +4,7 @@ use super::{
     super::{
         bare::How,
         limit, lines,
-        meeting::until,
+        rendezvous::until,
         sampling::{Measured, Sample, Takes, Took, form, repeat, run},
     },
     Case, JobPlan,
@@ -45,7 +45,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     if !CASES.iter().any(|case| pair.is_planned(case)) {
         return Ok(());
     }
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let fmpl = Fmpl::init(pair.fabric).await?;
     let world = fmpl.world();
     let (there, back) = (bare.word(lines::COLLECTIVE), bare.word(lines::COLLECTIVE + 1));

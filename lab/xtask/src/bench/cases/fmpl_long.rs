@@ -4,7 +4,7 @@ use super::{
     super::{
         bare::{Buffer, How},
         lines,
-        meeting::until,
+        rendezvous::until,
         sampling::{Named, Takes, Took, form},
     },
     Case,
@@ -45,7 +45,7 @@ async fn long(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes: us
     if !pair.is_planned(&LONG) {
         return Ok(());
     }
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let (there, back) = (bare.word(lines::LONG_FLAG), bare.word(lines::LONG_FLAG + 1));
     let (mut source, target) = (Buffer::new(bytes / 8), world.buffer::<u64>(bytes / 8)?);
     let none = target.slice(0..0)?;

@@ -5,7 +5,7 @@ use super::{
     super::{
         bare::{Buffer, How},
         lines,
-        meeting::until,
+        rendezvous::until,
         sampling::{Named, Takes, Took, form},
     },
     Case,
@@ -41,7 +41,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 }
 
 async fn in_parts(pair: &mut Pair<'_>, world: &Communicator, index: usize, bytes: usize) -> ProgramResult<()> {
-    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.meeting.abandoned());
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
     let (there, back) = (bare.word(lines::PARTS_FLAG), bare.word(lines::PARTS_FLAG + 1));
     let (mut memory, own) = (Buffer::new(bytes / 8), &RefCell::new(Buffer::new(bytes / 8)));
     let message = form("fmpl", async |times| {

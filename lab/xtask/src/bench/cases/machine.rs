@@ -4,7 +4,7 @@ use super::{
     super::{
         bare::{BURST_WORDS, Bare, How},
         limit, lines,
-        meeting::{Abandoned, spin_until, until},
+        rendezvous::{Abandoned, spin_until, until},
         sampling::{Takes, Took, form, run},
     },
     Case,
@@ -36,7 +36,7 @@ pub(super) const CASES: &[Case] = &[FLAG, PAUSING, ONE_LINE, SLOT, DIRTY_LOAD, I
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (bare, me) = (pair.sampler.bare, pair.sampler.me);
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let (there, back) = (bare.word(lines::MACHINE_FLAG), bare.word(lines::MACHINE_FLAG + 1));
     let one = bare.word(lines::ONE_LINE_FLAG);
     let (mut turn, mut turn_of_one) = (0, 0);

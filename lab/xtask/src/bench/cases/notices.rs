@@ -28,7 +28,7 @@ const FLAG_AT: u64 = 6 * bare::LINE as u64;
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
     let other = Rank::new(1 - me as u32);
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let (there, back) = (bare.word(lines::FLAG), bare.word(lines::FLAG + 1));
     let mut bare_turn = 0;
 
@@ -102,7 +102,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (rank, other) = (Rank::new(me as u32), Rank::new(1 - me as u32));
     let open = |mode, engine| {
         let number = Some(name(rank, engine).number());
-        fabric.open_queue(QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
+        fabric.queues().open(QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
     };
     let (queue, session) = (open(QueueMode::Normal, 0)?, open(QueueMode::Session, 1)?);
     queue.register_fixed(&pair.region, 1)?;

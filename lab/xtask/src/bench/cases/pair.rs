@@ -3,7 +3,7 @@
 use super::{
     super::{
         bare::{Bare, WINDOW},
-        meeting, placement,
+        placement, rendezvous,
         sampling::{Measured, Named, Sampler},
     },
     Case, JobPlan, acp, all, bandwidth, blocks, dynamics, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts,
@@ -63,7 +63,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     let me = fabric.rank().index();
     placement::pin(plan.cores[me % plan.cores.len()])?;
     if plan.cores.len() < 2 {
-        meeting::share_core();
+        rendezvous::share_core();
     }
     bare.touch(me);
     let mut world = Group::world(fabric).await?;

@@ -87,7 +87,7 @@ async fn small(pair: &mut Pair<'_>) -> ProgramResult<()> {
         return Ok(());
     }
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let mut set = NodeSet::new(Group::world(fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
     let line = &(0..16);
     let template = Template::new(line, &[Format::Block], set.nodes())?;
@@ -127,7 +127,7 @@ async fn field(pair: &mut Pair<'_>, case: &Case, all: bool, rewritten: bool) -> 
         return Ok(());
     }
     let (fabric, bare, me) = (pair.fabric, pair.sampler.bare, pair.sampler.me);
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     let mut set = NodeSet::new(Group::world(fabric).await?, Nodes::new(&[2], Order::LastFastest)?)?;
     // Dimensions are (j, i, k). With four faces to the peer, each of two arrays has two of them.
     let (of_i, of_j) = (mapping(&set, 1)?, mapping(&set, 0)?);

@@ -9,7 +9,7 @@ use super::{
     Case,
     pair::{ME, PEER, Pair},
 };
-use crate::bench::{meeting::until, rows::Goal};
+use crate::bench::{rendezvous::until, rows::Goal};
 use core::{
     cell::Cell,
     hint::black_box,
@@ -155,7 +155,7 @@ async fn dirty(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let local: Vec<_> =
         (0..WORDS).map(|i| pair.region.word::<u64>(fabric, offset(i) as usize)).collect::<Result<_, _>>()?;
     let (written, added) = (bare.word(lines::ALTERNATE[0]), bare.word(lines::ALTERNATE[0] + 1));
-    let abandoned = pair.sampler.meeting.abandoned();
+    let abandoned = pair.sampler.rendezvous.abandoned();
     // Counted over both forms, so shared by them.
     let turn = &Cell::new(0u64);
     // Rank 1 clears all words; then rank 0 adds to them, one after another, and reports the time

@@ -10,9 +10,9 @@ use super::{
         bare::Bare,
         job::{Provider, memory_file, path_of},
         lines,
-        meeting::{Meeting, share_core},
         placement::{PingPong, pin},
         progress::Progress,
+        rendezvous::{Rendezvous, share_core},
     },
     RankOptions,
     mutex::{Memory, MutexLock},
@@ -217,7 +217,7 @@ async fn measure(fabric: &Fabric, bare: &Arc<Bare>, job_plan: &JobPlan) -> Progr
     if job_plan.cores.len() < 2 {
         share_core();
     }
-    let mut meeting = Meeting::new(bare, me, fabric.ranks());
+    let mut rendezvous = Rendezvous::new(bare, me, fabric.ranks());
     let mut ping_pong = PingPong::default();
     let mut all = Vec::new();
     for (number, &(workload, writers)) in job_plan.cases.iter().enumerate() {
@@ -227,12 +227,12 @@ async fn measure(fabric: &Fabric, bare: &Arc<Bare>, job_plan: &JobPlan) -> Progr
         let mut of_case = vec![Recorded::default(); job_plan.locks.len()];
         for repetition in 0..job_plan.repetitions {
             for (lock, recorded) in job_plan.locks.iter().zip(&mut of_case) {
-                meeting.assemble()?;
+                rendezvous.assemble()?;
                 // The others sleep in the next assembly.
                 if me < 2 {
                     recorded.ping_pongs.push(ping_pong.measure(bare, me)?);
                 }
-                meeting.assemble()?;
+                rendezvous.assemble()?;
                 let length = RunLength::Lasting { warm_up: job_plan.length / 4, length: job_plan.length };
                 let seed = job_plan.seed.wrapping_add(repetition as u64);
                 let run = Run { workload, writers, length, timed: true, keys: KEYS, seed };

@@ -6,7 +6,7 @@
 mod rank;
 mod run;
 
-use super::{Job, Order, Phase, mistake::Mistake};
+use super::{Job, Order, Phase, mutant::Mutant};
 use crate::{
     Plan, Succession,
     coordinator::connection::Broken,
@@ -22,9 +22,9 @@ const LEASE: Duration = Duration::from_millis(1600);
 
 /// A mutant of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wrong {
+enum RunMutant {
     /// A mutant of a coordinator.
-    Job(Mistake),
+    Job(Mutant),
     /// A rank that has changed to another coordinator still answers the old one.
     AnswersBoth,
     /// A rank that gives up a connection ends it.
@@ -41,7 +41,7 @@ struct Place {
 }
 
 /// A connection of a rank to a place. `None` is the end of the connection.
-struct Wire {
+struct Link {
     place: usize,
     rank: u32,
     up: VecDeque<Option<Up>>,
@@ -55,34 +55,34 @@ struct World {
     now: Instant,
     places: Vec<Place>,
     ranks: Vec<Rank>,
-    wires: BTreeMap<u64, Wire>,
+    links: BTreeMap<u64, Link>,
     /// The partition of each host.
     parts: Vec<u32>,
     /// The resumed epochs and their places, in the order of resumption.
     resumed: Vec<(usize, u64)>,
-    wrong: Option<Wrong>,
+    mutant: Option<RunMutant>,
     succession: Succession,
 }
 
 impl World {
     /// Starts a job with these nodes of ranks. Its coordinator runs on one of them or on a host of
     /// its own.
-    fn new(nodes: &[u32], host: u32, succession: Succession, wrong: Option<Wrong>) -> Self {
+    fn new(nodes: &[u32], host: u32, succession: Succession, mutant: Option<RunMutant>) -> Self {
         let now = Instant::now();
-        let mut job = Job::new(plan(nodes.len(), succession), 7, now).with_mistake(mistake(wrong));
+        let mut job = Job::new(plan(nodes.len(), succession), 7, now).with_mutant(of_job(mutant));
         job.phase = Phase::Running;
         job.next_beat = now;
-        let mut wires = BTreeMap::new();
+        let mut links = BTreeMap::new();
         for (rank, node) in (0..).zip(nodes) {
             let token = u64::from(rank) + 1;
             (job.members[rank as usize].line, job.members[rank as usize].node) = (Some(token), *node);
-            wires.insert(token, Wire { place: 0, rank, up: [].into(), down: [].into(), closed: false });
+            links.insert(token, Link { place: 0, rank, up: [].into(), down: [].into(), closed: false });
         }
         let ranks = (0..nodes.len() as u32).map(|rank| Rank::new(rank, nodes, now)).collect();
         let hosts = nodes.iter().copied().max().unwrap_or(0).max(host) + 1;
         let places = vec![Place { job, node: host, rank: None, open: true }];
         let parts = vec![0; hosts as usize];
-        Self { now, places, ranks, wires, parts, resumed: Vec::new(), wrong, succession }
+        Self { now, places, ranks, links, parts, resumed: Vec::new(), mutant, succession }
     }
 
     fn reach(&self, one: u32, other: u32) -> bool {
@@ -90,20 +90,20 @@ impl World {
     }
 
     /// Opens a standby for a rank.
-    fn stand(&mut self, rank: u32) {
+    fn start_standby(&mut self, rank: u32) {
         let nodes = self.ranks[rank as usize].memory.nodes.clone();
         let (node, roster) = (nodes[rank as usize], crate::coordinator::Roster { rank, number: 7, nodes });
         let plan = plan(roster.nodes.len(), self.succession);
-        let job = Job::standby(plan, &roster, self.now).with_mistake(mistake(self.wrong));
+        let job = Job::standby(plan, &roster, self.now).with_mutant(of_job(self.mutant));
         self.places.push(Place { job, node, rank: Some(rank), open: true });
     }
 
     /// Ends a coordinator or standby, and so its connections.
     fn shut(&mut self, place: usize) {
         if std::mem::take(&mut self.places[place].open) {
-            for wire in self.wires.values_mut().filter(|wire| wire.place == place && !wire.closed) {
-                wire.closed = true;
-                wire.down.push_back(None);
+            for link in self.links.values_mut().filter(|link| link.place == place && !link.closed) {
+                link.closed = true;
+                link.down.push_back(None);
             }
         }
     }
@@ -118,31 +118,31 @@ impl World {
                 self.shut(place);
             }
         }
-        self.wires.values_mut().filter(|wire| wire.rank == rank).for_each(|wire| wire.up.push_back(None));
+        self.links.values_mut().filter(|link| link.rank == rank).for_each(|link| link.up.push_back(None));
     }
 
     /// Returns the deliverable messages: a connection, and whether the message goes to the
     /// coordinator.
     fn deliverable(&self) -> Vec<(u64, bool)> {
-        let reachable = self.wires.iter().filter(|(_, wire)| {
-            let node = self.ranks[0].memory.nodes[wire.rank as usize];
-            self.reach(self.places[wire.place].node, node)
+        let reachable = self.links.iter().filter(|(_, link)| {
+            let node = self.ranks[0].memory.nodes[link.rank as usize];
+            self.reach(self.places[link.place].node, node)
         });
         let both = reachable
-            .flat_map(|(token, wire)| [(*token, true, wire.up.is_empty()), (*token, false, wire.down.is_empty())]);
+            .flat_map(|(token, link)| [(*token, true, link.up.is_empty()), (*token, false, link.down.is_empty())]);
         both.filter(|(.., empty)| !empty).map(|(token, up, _)| (token, up)).collect()
     }
 
     fn deliver(&mut self, token: u64, up: bool) {
-        let Some(wire) = self.wires.get_mut(&token) else { return };
-        let (place, rank) = (wire.place, wire.rank);
+        let Some(link) = self.links.get_mut(&token) else { return };
+        let (place, rank) = (link.place, link.rank);
         if !up {
-            let frame = wire.down.pop_front().flatten();
+            let frame = link.down.pop_front().flatten();
             let down = frame.map(|frame| (Down::read(&frame[4..]).expect("a message"), frame));
-            return self.hear(rank, token, down);
+            return self.on_message(rank, token, down);
         }
-        let up = wire.up.pop_front().flatten();
-        if wire.closed || !self.places[place].open {
+        let up = link.up.pop_front().flatten();
+        if link.closed || !self.places[place].open {
             return;
         }
         let now = self.now;
@@ -150,7 +150,7 @@ impl World {
         let is_member = job.members[rank as usize].line == Some(token);
         match up {
             None if is_member => job.broke(now, rank, token, Broken { why: "ended".into(), may_live: false }),
-            Some(up) if is_member => job.hear(now, rank, up).expect("a good message"),
+            Some(up) if is_member => job.on_message(now, rank, up).expect("a good message"),
             Some(up @ Up::Vote(_)) => _ = job.receive(now, token, up),
             _ => {}
         }
@@ -170,9 +170,9 @@ impl World {
             {
                 self.resumed.push((place, epoch));
             }
-            let Some(wire) = self.wires.get_mut(&token).filter(|wire| !wire.closed) else { continue };
-            wire.closed = frame.is_none();
-            wire.down.push_back(frame);
+            let Some(link) = self.links.get_mut(&token).filter(|link| !link.closed) else { continue };
+            link.closed = frame.is_none();
+            link.down.push_back(frame);
         }
     }
 
@@ -215,9 +215,9 @@ fn plan(ranks: usize, succession: Succession) -> Plan {
     Plan { ranks, join_within: LEASE, lease: LEASE, segment: Vec::new(), succession }
 }
 
-fn mistake(wrong: Option<Wrong>) -> Option<Mistake> {
-    match wrong {
-        Some(Wrong::Job(mistake)) => Some(mistake),
+fn of_job(mutant: Option<RunMutant>) -> Option<Mutant> {
+    match mutant {
+        Some(RunMutant::Job(mutant)) => Some(mutant),
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
 //! A rank of the model.
 
-use super::{LEASE, Place, Wire, World, Wrong};
+use super::{LEASE, Link, Place, RunMutant, World};
 use crate::{
     Succession,
     coordinator::job::Phase,
     session::{
         memory::Memory,
-        seeker::{Seeker, Step},
+        search::{CoordinatorSearch, Step},
     },
     wire::{Down, Frame, Up},
 };
@@ -21,7 +21,7 @@ enum State {
 }
 
 struct Search {
-    seeker: Seeker,
+    search: CoordinatorSearch,
     candidates: Vec<u32>,
     /// The standbys that were asked and have not answered.
     asked: Vec<usize>,
@@ -61,12 +61,12 @@ impl Rank {
 }
 
 impl World {
-    fn say(&mut self, token: u64, up: Up) {
-        self.wires.get_mut(&token).into_iter().for_each(|wire| wire.up.push_back(Some(up.clone())));
+    fn send(&mut self, token: u64, up: Up) {
+        self.links.get_mut(&token).into_iter().for_each(|link| link.up.push_back(Some(up.clone())));
     }
 
     /// Delivers a message, or the end of its connection, to a rank.
-    pub(super) fn hear(&mut self, rank: u32, token: u64, down: Option<(Down, Frame)>) {
+    pub(super) fn on_message(&mut self, rank: u32, token: u64, down: Option<(Down, Frame)>) {
         let this = &mut self.ranks[rank as usize];
         let wanted = match &this.state {
             State::Member(own) => *own == token,
@@ -74,7 +74,7 @@ impl World {
             State::Ended => false,
         };
         if !wanted {
-            if self.wrong == Some(Wrong::AnswersBoth) && this.runs() {
+            if self.mutant == Some(RunMutant::AnswersBoth) && this.runs() {
                 self.answer(token, down.map(|(down, _)| down));
             }
             return;
@@ -92,7 +92,7 @@ impl World {
                 }
                 Some((Down::Dismissed { .. }, _)) => self.kill(rank),
                 _ => {
-                    search.seeker.gone(index);
+                    search.search.gone(index);
                     search.vote = None;
                 }
             }
@@ -100,7 +100,7 @@ impl World {
         }
         let Some((down, frame)) = down else {
             let again = this.host.is_some() || self.succession == Succession::AfterAnyEnd;
-            return if again { self.seek(rank, true) } else { self.kill(rank) };
+            return if again { self.begin_search(rank, true) } else { self.kill(rank) };
         };
         this.memory.note(&down, &frame[4..]);
         match down {
@@ -111,8 +111,8 @@ impl World {
 
     fn answer(&mut self, token: u64, down: Option<Down>) {
         match down {
-            Some(Down::Drain { epoch, .. }) => self.say(token, Up::Drained { epoch }),
-            Some(Down::Reopen { epoch }) => self.say(token, Up::Reopened { epoch, card: Vec::new() }),
+            Some(Down::Drain { epoch, .. }) => self.send(token, Up::Drained { epoch }),
+            Some(Down::Reopen { epoch }) => self.send(token, Up::Reopened { epoch, contact: Vec::new() }),
             _ => {}
         }
     }
@@ -123,18 +123,18 @@ impl World {
     }
 
     /// Makes a rank that has lost its coordinator seek another one.
-    fn seek(&mut self, rank: u32, ended: bool) {
+    fn begin_search(&mut self, rank: u32, ended: bool) {
         let Some(token) = self.ranks[rank as usize].is_member_over() else { return };
-        match self.wrong {
-            Some(Wrong::AnswersBoth) => {}
-            Some(Wrong::EndsConnections) => {
-                self.wires.get_mut(&token).into_iter().for_each(|wire| wire.up.push_back(None))
+        match self.mutant {
+            Some(RunMutant::AnswersBoth) => {}
+            Some(RunMutant::EndsConnections) => {
+                self.links.get_mut(&token).into_iter().for_each(|link| link.up.push_back(None))
             }
             _ if ended => {}
-            _ => self.say(token, Up::Deserts),
+            _ => self.send(token, Up::Deserts),
         }
         self.shut_own(rank);
-        self.stand(rank);
+        self.start_standby(rank);
         let this = &self.ranks[rank as usize];
         let nodes = &this.memory.nodes;
         let (own, host) = (nodes[rank as usize], this.host);
@@ -145,8 +145,8 @@ impl World {
         };
         let dead = this.memory.running().filter(certain).collect();
         let candidates = this.memory.candidates();
-        let seeker = Seeker::new(candidates.len(), LEASE, self.now);
-        let search = Search { seeker, candidates, asked: Vec::new(), vote: None, dead };
+        let search = CoordinatorSearch::new(candidates.len(), LEASE, self.now);
+        let search = Search { search, candidates, asked: Vec::new(), vote: None, dead };
         self.ranks[rank as usize].state = State::Seeking(Box::new(search));
     }
 
@@ -159,11 +159,11 @@ impl World {
             State::Member(token) => {
                 let token = *token;
                 if now - this.heard > LEASE * 9 / 8 {
-                    return self.seek(rank, false);
+                    return self.begin_search(rank, false);
                 }
                 if now - this.beaten >= LEASE / 4 {
                     this.beaten = now;
-                    self.say(token, Up::Beat);
+                    self.send(token, Up::Beat);
                 }
             }
             State::Seeking(_) => self.search(rank),
@@ -171,27 +171,27 @@ impl World {
     }
 
     fn search(&mut self, rank: u32) {
-        self.hear_answers(rank);
+        self.receive_answers(rank);
         loop {
             let now = self.now;
             let State::Seeking(search) = &mut self.ranks[rank as usize].state else { return };
-            match search.seeker.next(now) {
+            match search.search.next(now) {
                 Step::Dial(index) => search.asked.push(index),
                 Step::Vote(index) => {
                     let before = search.vote.take();
                     let (host, dead) = (search.candidates[index], search.dead.clone());
-                    before.into_iter().for_each(|(token, _)| self.say(token, Up::Deserts));
+                    before.into_iter().for_each(|(token, _)| self.send(token, Up::Deserts));
                     let Some(place) = self.standby_of(host) else { return };
-                    let token = self.wires.last_key_value().map_or(1, |(last, _)| last + 1);
+                    let token = self.links.last_key_value().map_or(1, |(last, _)| last + 1);
                     let vote = Up::Vote(self.ranks[rank as usize].memory.vote(dead, 0));
                     let up = [Some(vote)].into();
-                    self.wires.insert(token, Wire { place, rank, up, down: [].into(), closed: false });
+                    self.links.insert(token, Link { place, rank, up, down: [].into(), closed: false });
                     let State::Seeking(search) = &mut self.ranks[rank as usize].state else { return };
                     search.vote = Some((token, index));
                 }
                 Step::GiveUp => {
                     if let Some((token, _)) = search.vote {
-                        self.say(token, Up::Deserts);
+                        self.send(token, Up::Deserts);
                     }
                     return self.kill(rank);
                 }
@@ -201,7 +201,7 @@ impl World {
     }
 
     /// Delivers the answers of the standbys that a rank has asked and can reach.
-    fn hear_answers(&mut self, rank: u32) {
+    fn receive_answers(&mut self, rank: u32) {
         let State::Seeking(search) = &self.ranks[rank as usize].state else { return };
         let nodes = self.ranks[rank as usize].memory.nodes.clone();
         let mut answers = Vec::new();
@@ -217,8 +217,8 @@ impl World {
         for (index, answered) in answers {
             search.asked.retain(|asked| *asked != index);
             match answered {
-                true => search.seeker.answered(index),
-                false => search.seeker.gone(index),
+                true => search.search.answered(index),
+                false => search.search.gone(index),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Runs of the model.
 
-use super::{LEASE, Mistake, World, Wrong};
+use super::{LEASE, Mutant, RunMutant, World};
 use crate::{Succession, coordinator::job::Phase};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ enum Ended {
 
 /// Runs a job determined by `seed`: it is partitioned, reconnected and partitioned again, and
 /// processes are killed, while some messages are delayed.
-fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
+fn run(seed: u64, mutant: Option<RunMutant>) -> Result<Ended, String> {
     let mut dice = Dice(seed);
     let hosts = 2 + dice.below(4);
     let mut nodes: Vec<u32> = (0..hosts as u32).collect();
@@ -44,7 +44,7 @@ fn run(seed: u64, wrong: Option<Wrong>) -> Result<Ended, String> {
     nodes[1..].sort_unstable();
     let host = dice.below(hosts + 1) as u32;
     let succession = [Succession::AfterSilence, Succession::AfterAnyEnd][dice.below(2)];
-    let mut world = World::new(&nodes, host, succession, wrong);
+    let mut world = World::new(&nodes, host, succession, mutant);
     let (mut cuts, mut kills, late) = (1 + dice.below(3), dice.below(3), 1 + dice.below(30));
     for _ in 0..16 * 12 {
         if cuts > 0 && dice.one_in(24) {
@@ -94,7 +94,7 @@ fn settle(world: &World) -> Result<Ended, String> {
         return Err(format!("{going_on:?} go on"));
     }
     for (rank, this) in world.ranks.iter().enumerate().filter(|(_, this)| this.runs()) {
-        let place = this.is_member_over().and_then(|token| world.wires.get(&token)).map(|wire| wire.place);
+        let place = this.is_member_over().and_then(|token| world.links.get(&token)).map(|link| link.place);
         let is_well = place.is_some_and(|place| {
             let job = &world.places[place].job;
             going_on.contains(&place) && job.phase == Phase::Running && job.members[rank].line.is_some()
@@ -131,42 +131,42 @@ fn of_many_cut_jobs_one_part_goes_on_at_most() {
 
 /// Asserts that a run detects the mutant. `from` was the first such seed when this test was
 /// written.
-fn is_found(wrong: Wrong, from: u64) {
-    let found = (from..from + 100_000).find_map(|seed| run(seed, Some(wrong)).err().map(|problem| (seed, problem)));
-    println!("{wrong:?}: {found:?}");
-    assert!(found.is_some(), "{wrong:?} was not found");
+fn is_found(mutant: RunMutant, from: u64) {
+    let found = (from..from + 100_000).find_map(|seed| run(seed, Some(mutant)).err().map(|problem| (seed, problem)));
+    println!("{mutant:?}: {found:?}");
+    assert!(found.is_some(), "{mutant:?} was not found");
 }
 
 #[test]
 fn half_of_the_hosts_is_too_little() {
-    is_found(Wrong::Job(Mistake::AnyHalf), 3);
+    is_found(RunMutant::Job(Mutant::AnyHalf), 3);
 }
 
 #[test]
 fn hosts_count_as_a_whole() {
-    is_found(Wrong::Job(Mistake::HostsByHalves), 11_174);
+    is_found(RunMutant::Job(Mutant::HostsByHalves), 11_174);
 }
 
 #[test]
 fn who_goes_elsewhere_is_not_dead() {
-    is_found(Wrong::Job(Mistake::DesertersDead), 1_357);
+    is_found(RunMutant::Job(Mutant::DesertersDead), 1_357);
 }
 
 #[test]
 fn who_goes_elsewhere_answers_no_more() {
-    is_found(Wrong::AnswersBoth, 19_924);
+    is_found(RunMutant::AnswersBoth, 19_924);
 }
 
 #[test]
 fn connections_stay_open() {
-    is_found(Wrong::EndsConnections, 1_357);
+    is_found(RunMutant::EndsConnections, 1_357);
 }
 
 /// The coordinator, which does not receive messages from the last two of five hosts, reports their
 /// loss. Immediately afterwards the third host is cut off together with them, before it has
 /// received the report.
-fn cut_off_with_the_lost(wrong: Option<Wrong>) -> Result<Ended, String> {
-    let mut world = World::new(&[0, 1, 2, 3, 4], 0, Succession::AfterSilence, wrong);
+fn cut_off_with_the_lost(mutant: Option<RunMutant>) -> Result<Ended, String> {
+    let mut world = World::new(&[0, 1, 2, 3, 4], 0, Succession::AfterSilence, mutant);
     let is_late = |token: u64, up: bool| up && token > 3;
     while world.resumed.is_empty() {
         world.pass(STEP);
@@ -187,6 +187,6 @@ fn cut_off_with_the_lost(wrong: Option<Wrong>) -> Result<Ended, String> {
 #[test]
 fn epochs_that_may_have_been_resumed_count() {
     assert_eq!(cut_off_with_the_lost(None), Ok(Ended::AsBefore));
-    let found = cut_off_with_the_lost(Some(Wrong::Job(Mistake::PendingForgotten)));
+    let found = cut_off_with_the_lost(Some(RunMutant::Job(Mutant::PendingForgotten)));
     assert!(found.is_err(), "{found:?}");
 }

@@ -30,7 +30,7 @@ fn a_loss_half_told_is_told_by_the_reaper() {
     let steps: [&dyn Fn(&Job); 4] = [
         &|_| (),
         &|job| job.segments[1].word(layout::LOST).store(1, SeqCst),
-        &|job| _ = job.control.card(1, layout::CARD_STATE).fetch_max(State::Lost as u64, SeqCst),
+        &|job| _ = job.control.control_record(1, layout::RECORD_STATE).fetch_max(State::Lost as u64, SeqCst),
         &|job| _ = job.control.word(layout::FIRST_LOST).compare_exchange(0, 2, SeqCst, Relaxed),
     ];
     for done in 1..=steps.len() {
@@ -52,7 +52,7 @@ fn who_is_killed_while_leaving_is_lost() {
         if told {
             job.publish(DEAD, State::Left);
         } else {
-            job.control.card(1, layout::CARD_STATE).fetch_max(State::Left as u64, SeqCst);
+            job.control.control_record(1, layout::RECORD_STATE).fetch_max(State::Left as u64, SeqCst);
         }
         job.ended(DEAD, false, true);
         assert_published(&job, changes);
@@ -69,10 +69,10 @@ fn who_ends_well_after_leaving_is_not_lost() {
 }
 
 #[test]
-fn a_guest_leaves_by_ending_well() {
+fn a_attached_process_leaves_by_ending_well() {
     for (holder, well, error) in [
-        (Holder::Guest, true, FabricError::PeersLeft),
-        (Holder::Guest, false, FabricError::PeerLost { rank: DEAD }),
+        (Holder::Attached, true, FabricError::PeersLeft),
+        (Holder::Attached, false, FabricError::PeerLost { rank: DEAD }),
         (Holder::Somebody, true, FabricError::PeerLost { rank: DEAD }),
     ] {
         let job = job();
@@ -84,11 +84,11 @@ fn a_guest_leaves_by_ending_well() {
     }
 }
 
-/// A guest that has left by itself, and then ends badly, is lost like any rank.
+/// An attached process that has left by itself, and then ends badly, is lost like any rank.
 #[test]
-fn a_guest_that_left_still_has_to_end_well() {
+fn a_attached_process_that_left_still_has_to_end_well() {
     let job = job();
-    job.control.take(1, Holder::Guest);
+    job.control.take(1, Holder::Attached);
     let changes = job.control.changes();
     job.publish(DEAD, State::Left);
     job.ended(DEAD, false, true);
@@ -100,9 +100,9 @@ fn memory_of_a_process_that_is_gone_is_stale_unless_the_rank_is_lost() {
     let (gone, region) = (FabricError::PeerLost { rank: DEAD }, RegionKey { index: 1, generation: 1 });
     let stale = FabricError::StaleRegion { rank: DEAD, region };
     for (holder, state, error) in [
-        (Holder::Guest, State::Running, &stale),
-        (Holder::Guest, State::Left, &stale),
-        (Holder::Guest, State::Lost, &gone),
+        (Holder::Attached, State::Running, &stale),
+        (Holder::Attached, State::Left, &stale),
+        (Holder::Attached, State::Lost, &gone),
         (Holder::Somebody, State::Running, &gone),
         (Holder::Somebody, State::Left, &stale),
     ] {

@@ -4,19 +4,19 @@ use super::*;
 use proptest::prelude::*;
 
 /// Kinds of extents: local and symmetric ones, which share bytes with each other, and those that
-/// share bytes only with their own kind: locked ones, and those of two pacts.
+/// share bytes only with their own kind: locked ones, and those of two access policies.
 const KINDS: usize = 5;
 const LOCAL: usize = 0;
 const SYMMETRIC: usize = 1;
 const LOCKED: usize = 2;
-const PACTS: [(usize, [u64; 3]); 2] = [(3, [7, 1, 2]), (4, [7, 1, 3])];
+const POLICIES: [(usize, [u64; 3]); 2] = [(3, [7, 1, 2]), (4, [7, 1, 3])];
 /// Functions that free an extent of each kind.
 const GIVE_BACK: [fn(&mut Heap, Extent); KINDS] = [
     Heap::give_back_local,
     Heap::give_back_symmetric,
     Heap::give_back_locked,
-    |heap, extent| heap.give_back_pact(extent, PACTS[0].1),
-    |heap, extent| heap.give_back_pact(extent, PACTS[1].1),
+    |heap, extent| heap.give_back_policy(extent, POLICIES[0].1),
+    |heap, extent| heap.give_back_policy(extent, POLICIES[1].1),
 ];
 
 /// Returns the group of kinds that share bytes with this one.
@@ -62,9 +62,9 @@ proptest! {
                     let limit = heap.promise_locked(bytes);
                     (LOCKED, heap.take_locked(bytes, limit))
                 }
-                Step::Take(pact, bytes) => {
-                    let (kind, terms) = PACTS[pact - LOCKED - 1];
-                    (kind, heap.take_pact(bytes, terms))
+                Step::Take(policy, bytes) => {
+                    let (kind, terms) = POLICIES[policy - LOCKED - 1];
+                    (kind, heap.take_for_policy(bytes, terms))
                 }
                 Step::GiveBack(kind, index) => {
                     if !taken[kind].is_empty() {
@@ -143,23 +143,23 @@ fn locked_extents_are_fresh_or_were_locked() {
 }
 
 #[test]
-fn extents_of_a_pact_are_fresh_or_were_of_it() {
+fn extents_of_a_policy_are_fresh_or_were_of_it() {
     let mut heap = Heap::new(8 * GRAIN);
-    let [(_, one), (_, other)] = PACTS;
+    let [(_, one), (_, other)] = POLICIES;
     let local = heap.take_local(2 * GRAIN).unwrap();
     heap.give_back_local(local);
-    let first = heap.take_pact(2 * GRAIN, one).unwrap();
+    let first = heap.take_for_policy(2 * GRAIN, one).unwrap();
     assert_eq!((first.offset, first.used_before()), (4 * GRAIN, [(4 * GRAIN, 0), (6 * GRAIN, 0)]));
-    heap.give_back_pact(first, one);
-    assert_eq!(heap.take_pact(GRAIN, other).map(|extent| extent.offset), Ok(3 * GRAIN));
-    assert_eq!(heap.take_pact(4 * GRAIN, other), Err(3 * GRAIN), "two grains are of the other pact");
-    assert_eq!(heap.take_pact(4 * GRAIN, one), Err(3 * GRAIN));
-    let again = heap.take_pact(2 * GRAIN, one).unwrap();
+    heap.give_back_policy(first, one);
+    assert_eq!(heap.take_for_policy(GRAIN, other).map(|extent| extent.offset), Ok(3 * GRAIN));
+    assert_eq!(heap.take_for_policy(4 * GRAIN, other), Err(3 * GRAIN), "two grains are of the other access policy");
+    assert_eq!(heap.take_for_policy(4 * GRAIN, one), Err(3 * GRAIN));
+    let again = heap.take_for_policy(2 * GRAIN, one).unwrap();
     assert_eq!((again.offset, again.used_before()[1]), (4 * GRAIN, (4 * GRAIN, 2 * GRAIN)), "to be cleared");
     assert_eq!(heap.take_local(2 * GRAIN).map(|extent| extent.offset), Ok(6 * GRAIN), "the hole is for others");
     // Symmetric extents that are promised come first.
     assert_eq!(heap.promise_symmetric(2 * GRAIN), 2 * GRAIN);
-    assert_eq!(heap.take_pact(2 * GRAIN, one), Err(GRAIN));
+    assert_eq!(heap.take_for_policy(2 * GRAIN, one), Err(GRAIN));
     assert_eq!(heap.take_symmetric(2 * GRAIN, 2 * GRAIN).map(|extent| extent.offset), Ok(0));
 }
 
@@ -167,6 +167,6 @@ fn extents_of_a_pact_are_fresh_or_were_of_it() {
 fn sizes_that_overflow_are_refused() {
     let mut heap = Heap::new(GRAIN);
     assert_eq!(heap.take_local(usize::MAX), Err(GRAIN));
-    assert_eq!(heap.take_pact(usize::MAX, PACTS[0].1), Err(GRAIN));
+    assert_eq!(heap.take_for_policy(usize::MAX, POLICIES[0].1), Err(GRAIN));
     assert_eq!(heap.promise_symmetric(usize::MAX - GRAIN), 0);
 }

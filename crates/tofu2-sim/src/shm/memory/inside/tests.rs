@@ -99,7 +99,7 @@ mod model {
 
     /// A mutant of the protocol.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Mutation {
+    enum Mutant {
         None,
         /// The operation has no barrier between announcing and checking.
         NoBarrier,
@@ -115,13 +115,13 @@ mod model {
 
     struct Announcement {
         word: AtomicU64,
-        mutation: Mutation,
+        mutant: Mutant,
     }
 
     impl AnnouncementWord for Announcement {
         fn replace(&self, old: u64, new: u64) -> bool {
             let replaced = self.word.compare_exchange(old, new, AcqRel, Relaxed).is_ok();
-            if self.mutation != Mutation::NoBarrier {
+            if self.mutant != Mutant::NoBarrier {
                 fence(SeqCst);
             }
             replaced
@@ -130,7 +130,7 @@ mod model {
             self.word.load(Acquire)
         }
         fn set(&self, new: u64) {
-            self.word.store(new, if self.mutation == Mutation::RelaxedWithdrawal { Relaxed } else { Release });
+            self.word.store(new, if self.mutant == Mutant::RelaxedWithdrawal { Relaxed } else { Release });
         }
         fn add(&self, more: u64) -> u64 {
             self.word.fetch_add(more, AcqRel)
@@ -141,13 +141,13 @@ mod model {
     }
 
     /// Runs an operation inside `N` regions, the first of which is the owner's.
-    fn check<const N: usize>(mutation: Mutation) {
+    fn check<const N: usize>(mutant: Mutant) {
         loom::model(move || {
             let ids: [_; N] = core::array::from_fn(|at| {
                 RegionId::new(Rank::new(1), RegionKey { index: 9 + at as u32, generation: 1 })
             });
             let id = ids[0];
-            let words: [_; N] = core::array::from_fn(|_| Announcement { word: AtomicU64::new(0), mutation });
+            let words: [_; N] = core::array::from_fn(|_| Announcement { word: AtomicU64::new(0), mutant });
             let shared = Arc::new((words, AtomicU64::new(1), UnsafeCell::new(0u64)));
             let theirs = shared.clone();
             let operation = thread::spawn(move || {
@@ -156,10 +156,10 @@ mod model {
                 let taken = core::sync::atomic::AtomicU32::new(0);
                 let mut live = generation.load(Acquire) == 1;
                 let mut inside: Option<Inside<'_, _, N>> = Some(announce(words, &taken, ids, thread::yield_now));
-                if mutation != Mutation::LookFirst {
+                if mutant != Mutant::LookFirst {
                     live = generation.load(Acquire) == 1;
                 }
-                if mutation == Mutation::WithdrawFirst {
+                if mutant == Mutant::WithdrawFirst {
                     inside = None;
                 }
                 if live {
@@ -170,7 +170,7 @@ mod model {
                 live
             });
             let (words, generation, cell) = &*shared;
-            let early = mutation == Mutation::OwnerLooksFirst && !names(words, id);
+            let early = mutant == Mutant::OwnerLooksFirst && !names(words, id);
             generation.store(2, Release);
             fence(SeqCst);
             while !early && names(words, id) {
@@ -185,26 +185,26 @@ mod model {
 
     #[test]
     fn nothing_lands_after_deregistration() {
-        check::<1>(Mutation::None);
+        check::<1>(Mutant::None);
     }
 
     #[test]
     fn one_barrier_serves_two_regions() {
-        check::<2>(Mutation::None);
+        check::<2>(Mutant::None);
     }
 
     #[test]
     #[should_panic]
     fn loom_finds_that_barrier_missing() {
-        check::<2>(Mutation::NoBarrier);
+        check::<2>(Mutant::NoBarrier);
     }
 
     macro_rules! found {
-        ($($name:ident: $mutation:ident;)*) => {$(
+        ($($name:ident: $mutant:ident;)*) => {$(
             #[test]
             #[should_panic]
             fn $name() {
-                check::<1>(Mutation::$mutation);
+                check::<1>(Mutant::$mutant);
             }
         )*};
     }
@@ -217,11 +217,11 @@ mod model {
     }
 
     /// At most three preemptions: without a bound this takes more than ten seconds.
-    fn check_gate(mutation: Mutation) {
+    fn check_gate(mutant: Mutant) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(move || {
-            let gate = UseCount::over(Announcement { word: AtomicU64::new(0), mutation });
+            let gate = UseCount::over(Announcement { word: AtomicU64::new(0), mutant });
             let shared = Arc::new((gate, UnsafeCell::new(0u64)));
             let operations: Vec<_> = [1u64, 2]
                 .into_iter()
@@ -230,7 +230,7 @@ mod model {
                     thread::spawn(move || {
                         let (gate, cell) = &*theirs;
                         let Some(inside) = gate.enter() else { return 0 };
-                        if mutation == Mutation::WithdrawFirst {
+                        if mutant == Mutant::WithdrawFirst {
                             drop(inside);
                             // SAFETY: loom checks that no other thread writes the cell.
                             cell.with(|cell| unsafe { *cell });
@@ -256,12 +256,12 @@ mod model {
 
     #[test]
     fn nobody_is_inside_a_deserted_gate() {
-        check_gate(Mutation::None);
+        check_gate(Mutant::None);
     }
 
     #[test]
     #[should_panic]
     fn loom_finds_who_leaves_the_gate_too_early() {
-        check_gate(Mutation::WithdrawFirst);
+        check_gate(Mutant::WithdrawFirst);
     }
 }

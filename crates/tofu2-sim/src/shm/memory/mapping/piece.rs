@@ -9,7 +9,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Mapping, bell::bell_at};
+use super::{Mapping, parking::doorbell_at};
 use crate::shm::{
     memory::{layout, regions::CONDEMNED},
     waiting::doorbell::{self, Watch},
@@ -24,7 +24,7 @@ use core::{
 };
 use rdma_fabric::{
     Amo, Blocks, RemoteAddr, access,
-    provider::{Anchor, Place},
+    provider::{KeepAlive, Place},
 };
 use std::sync::Arc;
 
@@ -129,17 +129,17 @@ impl Mapping {
 }
 
 impl Piece<&Mapping> {
-    /// Returns the piece as the place that operations are given; `None` unless `anchor` holds this
-    /// piece's mapping.
+    /// Returns the piece as the place that operations are given; `None` unless `keep_alive` holds
+    /// this piece's mapping.
     #[inline]
-    pub(crate) fn place(&self, addr: RemoteAddr, anchor: &Anchor) -> Option<Place> {
-        anchor.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
+    pub(crate) fn place(&self, addr: RemoteAddr, keep_alive: &KeepAlive) -> Option<Place> {
+        keep_alive.get::<Arc<Mapping>>().filter(|kept| core::ptr::eq(&***kept, self.mapping))?;
         (u64::from(addr.region.generation) == self.generation).then_some(())?;
-        let bell = NonNull::from(self.mapping.bell().bell);
-        // SAFETY: the piece's invariants hold as long as the mapping is kept, and the anchor keeps
-        // it. Whenever the word holds the generation, the bytes belong to a registered region and
-        // are accessed through `access` only.
-        Some(unsafe { Place::mapped(self.start, self.len, self.word, bell, addr, anchor.clone()) })
+        let doorbell = NonNull::from(self.mapping.doorbell().doorbell);
+        // SAFETY: the piece's invariants hold as long as the mapping is kept, and the keep-alive
+        // keeps it. Whenever the word holds the generation, the bytes belong to a registered region
+        // and are accessed through `access` only.
+        Some(unsafe { Place::mapped(self.start, self.len, self.word, doorbell, addr, keep_alive.clone()) })
     }
 }
 
@@ -299,8 +299,8 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     #[inline(always)]
     pub(crate) fn ring(&self) {
         // SAFETY: `mapping` has this base and outlives the borrow.
-        let bell = unsafe { bell_at(self.base) };
-        if let Some(seen) = doorbell::parked(&bell) {
+        let doorbell = unsafe { doorbell_at(self.base) };
+        if let Some(seen) = doorbell::parked(&doorbell) {
             self.wake(seen);
         }
     }
@@ -315,7 +315,7 @@ impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     #[cold]
     #[inline(never)]
     fn wake(&self, seen: doorbell::Parked) {
-        doorbell::wake(&self.mapping.bell(), seen, |bits| self.concerns(bits));
+        doorbell::wake(&self.mapping.doorbell(), seen, |bits| self.concerns(bits));
     }
 
     /// Returns whether writing the piece concerns a waiter with these bits.

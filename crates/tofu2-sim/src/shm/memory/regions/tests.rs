@@ -121,33 +121,33 @@ fn locked_regions_are_for_who_opens_them() {
 }
 
 #[test]
-fn regions_of_a_pact_are_for_who_has_its_terms() {
+fn regions_of_a_policy_are_for_who_has_its_terms() {
     let own = segment();
     let (rank, terms) = (Rank::new(3), [7, 11, 13]);
     write_terms(&own, 128, terms);
-    let key = register(&own, 2, 128 + GRAIN, 64, RegionKind::Pact);
+    let key = register(&own, 2, 128 + GRAIN, 64, RegionKind::Policy);
     let resolve_with = |wanted: [u64; 3], offset| {
         super::resolve(&own, addr(key, offset), 8, 8, |opened, found| opened == key && found == Some(wanted))
     };
     assert!(matches!(resolve_with(terms, 56), Ok(Resolved::Heap(_))));
     assert!(matches!(resolve_with(terms, 57), Err(FabricError::OutOfBounds(outside)) if outside.region_len == 64));
-    assert_eq!(is_of_pact(&own, rank, key, terms), Ok(true));
+    assert_eq!(is_of_policy(&own, rank, key, terms), Ok(true));
     let locked = FabricError::Locked { rank, region: key };
     for at in 0..3 {
         let mut wrong = terms;
         wrong[at] ^= 1;
         assert_eq!(resolve_with(wrong, 0).unwrap_err(), locked);
-        assert_eq!(is_of_pact(&own, rank, key, wrong), Ok(false));
+        assert_eq!(is_of_policy(&own, rank, key, wrong), Ok(false));
     }
-    // Only regions of pacts have terms, regardless of the bytes that precede them.
+    // Only regions of access policies have terms, regardless of the bytes that precede them.
     for kind in [RegionKind::Heap, RegionKind::Locked, RegionKind::Staged] {
         let key = register(&own, 3, 128 + GRAIN, 64, kind);
-        assert_eq!(is_of_pact(&own, rank, key, terms), Ok(false), "{kind:?}");
+        assert_eq!(is_of_policy(&own, rank, key, terms), Ok(false), "{kind:?}");
         deregister(&own, 3);
     }
     deregister(&own, 2);
     let stale = FabricError::StaleRegion { rank, region: key };
-    assert_eq!(is_of_pact(&own, rank, key, terms), Err(stale.clone()));
+    assert_eq!(is_of_policy(&own, rank, key, terms), Err(stale.clone()));
     assert_eq!(resolve_with(terms, 0).unwrap_err(), stale);
 }
 
@@ -158,7 +158,7 @@ fn damaged_terms_open_nothing() {
     let (rank, terms) = (Rank::new(3), [7, 11, 13]);
     let end = own.heap_len();
     for offset in [0, GRAIN, end - GRAIN, end] {
-        let key = register(&own, 4, offset, end.saturating_sub(offset).min(64), RegionKind::Pact);
+        let key = register(&own, 4, offset, end.saturating_sub(offset).min(64), RegionKind::Policy);
         for bits in [0, 7, u64::MAX] {
             if offset > 0 {
                 write_terms(&own, offset - GRAIN, [bits, 11, 13]);
@@ -166,10 +166,10 @@ fn damaged_terms_open_nothing() {
             let opens = |found: Option<[u64; 3]>| found.is_some_and(|found| found == terms);
             let opened = super::resolve(&own, addr(key, 0), 0, 1, |_, found| opens(found)).is_ok();
             assert_eq!(opened, bits == 7 && offset > 0, "{bits:#x} in front of {offset}");
-            assert_eq!(is_of_pact(&own, rank, key, terms), Ok(opened));
+            assert_eq!(is_of_policy(&own, rank, key, terms), Ok(opened));
         }
-        // No pact has these terms: a region at the very start has none.
-        assert_eq!(is_of_pact(&own, rank, key, [0; 3]), Ok(offset == 0));
+        // No access policy has these terms: a region at the very start has none.
+        assert_eq!(is_of_policy(&own, rank, key, [0; 3]), Ok(offset == 0));
         deregister(&own, 4);
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         waiting::{WaitsFor, wait},
     },
 };
-use rdma_fabric::{FabricError, Pact, Rank, RegionKey};
+use rdma_fabric::{AccessPolicy, FabricError, Rank, RegionKey};
 use std::collections::{BTreeMap, VecDeque};
 
 pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
@@ -68,7 +68,7 @@ impl Asked {
     /// Returns whether references to the region may exist, so that its bytes are kept apart from
     /// all others.
     pub(super) fn is_apart(&self) -> bool {
-        Pact::terms_allow_references(self.terms)
+        AccessPolicy::terms_allow_references(self.terms)
     }
 
     /// Returns the words that the ranks compare, each with its offset in a side.

@@ -16,24 +16,24 @@ macro_rules! ring_tests {
 
         #[test]
         fn a_producer_laps_the_ring() {
-            assert!(one_after_the_other::<$ring>(Mutation::None) >= $laps);
+            assert!(one_after_the_other::<$ring>(Mutant::None) >= $laps);
         }
 
         #[test]
         fn two_threads_take_each_notice_once() {
-            assert!(two_takers::<$ring>(Mutation::None) >= $takers);
+            assert!(two_takers::<$ring>(Mutant::None) >= $takers);
         }
 
         #[test]
         fn a_claim_of_the_dead_blocks_nobody() {
-            assert!(a_death::<$ring>(Mutation::None) >= 100);
+            assert!(a_death::<$ring>(Mutant::None) >= 100);
         }
 
         testing::found! {
-            publishing_must_release: "a torn notice", one_after_the_other::<$ring>(Mutation::RelaxedPublish);
-            consuming_must_acquire: "a torn notice", one_after_the_other::<$ring>(Mutation::RelaxedConsume);
-            who_takes_must_look_whether_the_head_moved: "not each notice once", two_takers::<$ring>(Mutation::BlindTake);
-            who_claims_next_must_keep_the_name: "a claim of the dead blocks the ring", a_death::<$ring>(Mutation::Nameless);
+            publishing_must_release: "a torn notice", one_after_the_other::<$ring>(Mutant::RelaxedPublish);
+            consuming_must_acquire: "a torn notice", one_after_the_other::<$ring>(Mutant::RelaxedConsume);
+            who_takes_must_look_whether_the_head_moved: "not each notice once", two_takers::<$ring>(Mutant::BlindTake);
+            who_claims_next_must_keep_the_name: "a claim of the dead blocks the ring", a_death::<$ring>(Mutant::Nameless);
         }
     };
 }
@@ -54,7 +54,7 @@ use std::sync::{
 
 /// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Mutation {
+pub(crate) enum Mutant {
     None,
     /// Publishing does not release.
     RelaxedPublish,
@@ -68,29 +68,29 @@ pub(crate) enum Mutation {
 
 pub(crate) struct Cell {
     word: LoomWord,
-    mutation: Mutation,
+    mutant: Mutant,
 }
 
 impl Cell {
-    pub(crate) fn new(mutation: Mutation) -> Self {
-        Cell { word: LoomWord::new(0), mutation }
+    pub(crate) fn new(mutant: Mutant) -> Self {
+        Cell { word: LoomWord::new(0), mutant }
     }
 }
 
 impl Word for Cell {
     fn load(&self, order: Ordering) -> u64 {
-        self.word.load(if self.mutation == Mutation::RelaxedConsume { Relaxed } else { order })
+        self.word.load(if self.mutant == Mutant::RelaxedConsume { Relaxed } else { order })
     }
     fn store(&self, value: u64, order: Ordering) {
-        self.word.store(value, if self.mutation == Mutation::RelaxedPublish { Relaxed } else { order });
+        self.word.store(value, if self.mutant == Mutant::RelaxedPublish { Relaxed } else { order });
     }
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
         // Keeping a name is the only relaxed exchange, and advancing the head the only one that
         // just releases.
-        if self.mutation == Mutation::Nameless && success == Relaxed {
+        if self.mutant == Mutant::Nameless && success == Relaxed {
             return Ok(());
         }
-        if self.mutation == Mutation::BlindTake && success == Release {
+        if self.mutant == Mutant::BlindTake && success == Release {
             self.word.store(new, Release);
             return Ok(());
         }
@@ -103,7 +103,7 @@ pub(crate) trait Tiny: Send + Sync + Sized + 'static {
     /// The maximum number of branches of an execution.
     const BRANCHES: usize;
 
-    fn new(mutation: Mutation) -> Self;
+    fn new(mutant: Mutant) -> Self;
     /// Sends a number and returns whether there was room.
     fn send(&self, from: u32, data: u64) -> bool;
     /// Takes the next entry, which must be whole.
@@ -120,9 +120,9 @@ fn explore<T: Tiny>(test: impl Fn() + Copy + Sync + Send + 'static) -> usize {
 }
 
 /// A producer sends 1 to 3 through two slots; the consumer must see them in order and whole.
-pub(crate) fn one_after_the_other<T: Tiny>(mutation: Mutation) -> usize {
+pub(crate) fn one_after_the_other<T: Tiny>(mutant: Mutant) -> usize {
     explore::<T>(move || {
-        let ring = Shared::new(T::new(mutation));
+        let ring = Shared::new(T::new(mutant));
         let theirs = ring.clone();
         let producer = thread::spawn(move || {
             for data in 1..=3 {
@@ -147,9 +147,9 @@ pub(crate) fn one_after_the_other<T: Tiny>(mutation: Mutation) -> usize {
 
 /// Two threads of the consumer's rank take two notices: no notice is taken twice, and they arrive
 /// in order.
-pub(crate) fn two_takers<T: Tiny>(mutation: Mutation) -> usize {
+pub(crate) fn two_takers<T: Tiny>(mutant: Mutant) -> usize {
     explore::<T>(move || {
-        let ring = Shared::new(T::new(mutation));
+        let ring = Shared::new(T::new(mutant));
         let theirs = ring.clone();
         let producer = thread::spawn(move || (1..=2).for_each(|data| assert!(theirs.send(1, data))));
         let theirs = ring.clone();
@@ -167,9 +167,9 @@ pub(crate) fn two_takers<T: Tiny>(mutation: Mutation) -> usize {
 }
 
 /// Rank 1 dies with a claim; rank 2 sends before or after it.
-pub(crate) fn a_death<T: Tiny>(mutation: Mutation) -> usize {
+pub(crate) fn a_death<T: Tiny>(mutant: Mutant) -> usize {
     explore::<T>(move || {
-        let ring = Shared::new(T::new(mutation));
+        let ring = Shared::new(T::new(mutant));
         // Set with the join of the dying thread, which orders everything, as a reaped process does.
         let ended = Shared::new(AtomicBool::new(false));
         let theirs = ring.clone();

@@ -43,9 +43,9 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
         if position >= positions(ring) {
             return Err(DamagedRing);
         }
-        // Acquire: pairs with the release in `look_at_head`, which shows that the slot's entry was
+        // Acquire: pairs with the release in `poll_head`, which shows that the slot's entry was
         // read.
-        if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !look_at_head(ring, position)? {
+        if distance(ring, position, ring.seen().load(Acquire)) >= ring.depth() && !poll_head(ring, position)? {
             return Ok(None);
         }
         ring.expect(index(ring, position));
@@ -65,7 +65,7 @@ pub(crate) fn claim<R: Ring>(ring: &R, me: Rank) -> Result<Option<Claim>, Damage
 
 /// Returns whether there is room for position `wanted`, according to the head itself.
 #[cold]
-fn look_at_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
+fn poll_head<R: Ring>(ring: &R, wanted: u64) -> Result<bool, DamagedRing> {
     // Acquire: pairs with the release in `move_on`, so that the entry may be overwritten.
     let head = position(ring, ring.head().load(Acquire));
     // Release: pairs with the acquire in `claim`.
@@ -153,7 +153,7 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
 /// read from the slot may then be from any lap.
 #[inline(always)]
 fn move_on<R: Ring>(ring: &R, now: u64) -> bool {
-    // Release: pairs with the acquire in `look_at_head`.
+    // Release: pairs with the acquire in `poll_head`.
     ring.head().replace(now, after(ring, now), Release, Relaxed).is_ok()
 }
 

@@ -1,8 +1,8 @@
 //! Encoding of a gate's updates.
 
 use crate::shm::gates::{
-    far::News,
     record::{Field, ROUNDS},
+    remote::GateUpdate,
 };
 use rdma_fabric::{
     Rank,
@@ -15,11 +15,12 @@ const HEAD: usize = 7;
 pub(super) const MOST: usize = 8 * (HEAD + 2 * (1 + Wave::WORDS));
 
 /// Encodes an update.
-pub(in crate::shm::part) fn bytes_of(news: &News) -> Vec<u8> {
-    let gate = u64::from(news.rank.number()) | u64::from(news.index) << 32;
-    let wire = u64::from(news.wire == Field::DestinationRemote);
-    let mut words = vec![gate, news.life, news.setting, news.fired, news.leads.to_bits(), news.to.to_bits(), wire];
-    for packet in &news.packets {
+pub(in crate::shm::part) fn bytes_of(update: &GateUpdate) -> Vec<u8> {
+    let gate = u64::from(update.rank.number()) | u64::from(update.index) << 32;
+    let wire = u64::from(update.wire == Field::DestinationRemote);
+    let mut words =
+        vec![gate, update.life, update.setting, update.fired, update.leads.to_bits(), update.to.to_bits(), wire];
+    for packet in &update.packets {
         words.push(packet.len() as u64);
         words.extend(packet);
     }
@@ -27,7 +28,7 @@ pub(in crate::shm::part) fn bytes_of(news: &News) -> Vec<u8> {
 }
 
 /// Decodes an update; `None` if [`bytes_of`] never returns these bytes.
-pub(super) fn news_of(bytes: &[u8]) -> Option<News> {
+pub(super) fn update_of(bytes: &[u8]) -> Option<GateUpdate> {
     let (words, []) = bytes.as_chunks::<8>() else { return None };
     let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
     let (&[gate, life, setting, fired, leads, to, wire], rest) = words.split_first_chunk::<HEAD>()?;
@@ -39,7 +40,7 @@ pub(super) fn news_of(bytes: &[u8]) -> Option<News> {
     };
     let (last, rest) = packet(rest)?;
     let (before, rest) = packet(&rest)?;
-    let news = News {
+    let update = GateUpdate {
         rank: Rank::new(gate as u32),
         index: u32::try_from(gate >> 32).ok()?,
         life,
@@ -52,11 +53,11 @@ pub(super) fn news_of(bytes: &[u8]) -> Option<News> {
     };
     let is_possible = rest.is_empty()
         && wire < 2
-        && news.index < GateId::INDICES
+        && update.index < GateId::INDICES
         && life < u64::from(GateId::GENERATIONS)
         && setting % 2 == 0
         && fired < ROUNDS;
-    is_possible.then_some(news)
+    is_possible.then_some(update)
 }
 
 #[cfg(test)]
@@ -73,12 +74,12 @@ mod tests {
             (Field::SourceRemote, [vec![7; Wave::WORDS], vec![8; Wave::WORDS]]),
         ] {
             let (rank, leads, to) = (Rank::new(70_000), gate(1, 2), gate(3, 4));
-            let news = News { rank, index: 9, life: 3, setting: 8, fired: 5, leads, to, wire, packets };
-            let bytes = bytes_of(&news);
+            let update = GateUpdate { rank, index: 9, life: 3, setting: 8, fired: 5, leads, to, wire, packets };
+            let bytes = bytes_of(&update);
             assert!(bytes.len() <= MOST);
-            assert_eq!(news_of(&bytes), Some(news));
+            assert_eq!(update_of(&bytes), Some(update));
             for cut in 0..bytes.len() {
-                assert_eq!(news_of(&bytes[..cut]), None);
+                assert_eq!(update_of(&bytes[..cut]), None);
             }
             // No change of a byte yields a value out of range.
             let mut chance = Chance::seeded();
@@ -86,9 +87,9 @@ mod tests {
                 let mut bytes = bytes.clone();
                 let at = chance.below(bytes.len());
                 bytes[at] = chance.next() as u8;
-                if let Some(news) = news_of(&bytes) {
-                    assert!(news.index < GateId::INDICES && news.life < GateId::GENERATIONS.into());
-                    assert!(news.packets.iter().all(|packet| packet.len() <= Wave::WORDS));
+                if let Some(update) = update_of(&bytes) {
+                    assert!(update.index < GateId::INDICES && update.life < GateId::GENERATIONS.into());
+                    assert!(update.packets.iter().all(|packet| packet.len() <= Wave::WORDS));
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::shm::{
-    gates::wires::{one_way, wire_exchange},
+    gates::wirings::{one_way, wire_exchange},
     part::PartPlan,
     testing::Chance,
 };
@@ -36,14 +36,14 @@ impl Nodes {
             let plan = PartPlan { ranks, local: vec![me], me, segment_bytes, age, oversubscribed: true };
             let part = Part::lead(&plan, number, 5).unwrap();
             let (posts, all) = (post.clone(), parts.clone());
-            let confirm = move |news: Post| {
+            let confirm = move |update: Post| {
                 let all = all.get().expect("set before any gate is");
-                for (to, news) in news {
-                    all[rank].gate_answer(&all[to.index()].gate_set(&news));
+                for (to, update) in update {
+                    all[rank].gate_answer(&all[to.index()].gate_set(&update));
                 }
                 Ok(())
             };
-            part.on_gates(move |to, news| posts.lock().unwrap().push((to, news)), confirm);
+            part.on_gates(move |to, update| posts.lock().unwrap().push((to, update)), confirm);
             part
         };
         parts.set((0..ranks).map(part).collect()).ok().unwrap();
@@ -60,8 +60,8 @@ impl Nodes {
 
     /// Delivers the update at this position of the queue.
     fn deliver(&self, at: usize) {
-        let (to, news) = self.post.lock().unwrap().remove(at);
-        self.part(to.index()).gate(&news);
+        let (to, update) = self.post.lock().unwrap().remove(at);
+        self.part(to.index()).gate(&update);
     }
 
     fn under_way(&self) -> usize {
@@ -81,7 +81,7 @@ fn sum(value: u64) -> Values {
 }
 
 fn gates_of_two(fabrics: &[Fabric], gates: usize) -> [Gates; 2] {
-    [0, 1].map(|rank: usize| fabrics[rank].alloc_gates(gates).unwrap())
+    [0, 1].map(|rank: usize| fabrics[rank].gates().alloc(gates).unwrap())
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn an_exchange_needs_the_news_of_both() {
     let fabrics = nodes.fabrics();
     let gates = gates_of_two(&fabrics, 2);
     wire_exchange(&fabrics, &gates);
-    let poll = |me: usize| fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap();
+    let poll = |me: usize| fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap();
     for round in 0..7 {
         for me in [0, 1] {
-            fabrics[me].start_gate(gates[me].start(), sum(round + me as u64)).unwrap();
+            fabrics[me].gates().start(gates[me].start(), sum(round + me as u64)).unwrap();
             assert_eq!(poll(me), Progress::NotCompleted);
         }
         nodes.settle();
@@ -122,10 +122,10 @@ fn news_come_in_any_order_and_more_than_once() {
         while ended != [rounds; 2] {
             let me = chance.below(2);
             if started[me] == ended[me] && started[me] < rounds {
-                fabrics[me].start_gate(gates[me].start(), sum(100 * turn + started[me])).unwrap();
+                fabrics[me].gates().start(gates[me].start(), sum(100 * turn + started[me])).unwrap();
                 started[me] += 1;
             } else if started[me] > ended[me] {
-                match fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap() {
+                match fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap() {
                     Progress::NotCompleted => {}
                     Progress::Completed(values) => {
                         assert_eq!(values, Some(sum(2 * (100 * turn + ended[me]))), "turn {turn}");
@@ -139,8 +139,8 @@ fn news_come_in_any_order_and_more_than_once() {
                 nodes.deliver(at);
             }
             if !old.is_empty() && chance.below(4) == 0 {
-                let (to, news) = chance.one(&old.iter().collect::<Vec<_>>());
-                nodes.part(to.index()).gate(news);
+                let (to, update) = chance.one(&old.iter().collect::<Vec<_>>());
+                nodes.part(to.index()).gate(update);
             }
         }
         old.drain(..old.len().saturating_sub(40));
@@ -152,8 +152,8 @@ fn two_rounds_ahead_and_no_further() {
     let nodes = Nodes::new(2);
     let fabrics = nodes.fabrics();
     let gates = one_way(&fabrics);
-    let start = |me: usize, value| fabrics[me].start_gate(gates[me].start(), sum(value)).unwrap();
-    let poll = |me: usize| fabrics[me].poll_gate(gates[me].start(), Deps::All).unwrap();
+    let start = |me: usize, value| fabrics[me].gates().start(gates[me].start(), sum(value)).unwrap();
+    let poll = |me: usize| fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap();
     for value in [10, 20] {
         start(0, value);
         assert_eq!(poll(0), Progress::Completed(None));
@@ -178,17 +178,17 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let fabrics = nodes.fabrics();
     let [mine, theirs] = one_way(&fabrics);
     let gate = mine.start();
-    fabrics[0].start_gate(gate, sum(7)).unwrap();
+    fabrics[0].gates().start(gate, sum(7)).unwrap();
     drop(mine);
     // Two updates: the gate was fired, and freed. The second contains the complete state.
     assert_eq!(nodes.under_way(), 2);
     nodes.deliver(1);
     nodes.deliver(0);
     // Its record is not reused until it is notified that the signal was read.
-    let again = || fabrics[0].alloc_gates(1).unwrap().start();
+    let again = || fabrics[0].gates().alloc(1).unwrap().start();
     let progress = |value| {
-        fabrics[1].start_gate(theirs.start(), sum(value)).unwrap();
-        fabrics[1].poll_gate(theirs.start(), Deps::All)
+        fabrics[1].gates().start(theirs.start(), sum(value)).unwrap();
+        fabrics[1].gates().poll(theirs.start(), Deps::All)
     };
     assert_ne!(again().index(), gate.index());
     assert_eq!(progress(1), Ok(Progress::Completed(Some(sum(8)))));
@@ -206,9 +206,9 @@ fn wrong_names_are_told() {
     let gates = gates_of_two(&fabrics, 2);
     let ends = |to: GateId| {
         let gate = gates[0].start();
-        fabrics[0].set_gates(&[Wiring { destination_remote: Some(to), ..Wiring::none(gate) }]).unwrap();
-        fabrics[0].start_gate(gate, sum(1)).unwrap();
-        fabrics[0].poll_gate(gate, Deps::All)
+        fabrics[0].gates().set(&[Wiring { destination_remote: Some(to), ..Wiring::none(gate) }]).unwrap();
+        fabrics[0].gates().start(gate, sum(1)).unwrap();
+        fabrics[0].gates().poll(gate, Deps::All)
     };
     let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
     // The gate is not set, and is later connected to another gate.
@@ -217,22 +217,22 @@ fn wrong_names_are_told() {
     let own = gates[1].start();
     let back = Wiring { source_local: Some(own), destination_local: Some(own), ..Wiring::none(to) };
     let start = Wiring { source_local: Some(to), destination_local: Some(to), ..Wiring::none(own) };
-    fabrics[1].set_gates(&[back, start]).unwrap();
+    fabrics[1].gates().set(&[back, start]).unwrap();
     assert_eq!(ends(to), elsewhere);
     let never = GateId::new(Rank::new(1), 3, 1);
     assert_eq!(ends(never), Err(GateError::Freed(never).into()));
     let none = GateId::new(Rank::new(1), 4000, 1);
     assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
-    let freed = fabrics[1].alloc_gates(1).unwrap().start();
+    let freed = fabrics[1].gates().alloc(1).unwrap().start();
     assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
     // A gate that was connected to this one, and is now connected to another.
     let fabric = &fabrics[1];
-    fabric.set_gates(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
+    fabric.gates().set(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
     assert_eq!(ends(own), Ok(Progress::Completed(None)));
-    fabric.set_gates(&[Wiring::none(own)]).unwrap();
-    fabrics[0].start_gate(gate, sum(1)).unwrap();
+    fabric.gates().set(&[Wiring::none(own)]).unwrap();
+    fabrics[0].gates().start(gate, sum(1)).unwrap();
     let elsewhere = Err(GateError::PointsElsewhere { gate: own, by: gate }.into());
-    assert_eq!(fabrics[0].poll_gate(gate, Deps::All), elsewhere);
+    assert_eq!(fabrics[0].gates().poll(gate, Deps::All), elsewhere);
 }
 
 #[test]
@@ -247,8 +247,8 @@ fn garbage_is_no_news() {
         let me = chance.below(2);
         let gate = gates[me].start();
         let done = match chance.below(2) {
-            0 => fabrics[me].start_gate(gate, sum(1)),
-            _ => fabrics[me].poll_gate(gate, Deps::All).map(drop),
+            0 => fabrics[me].gates().start(gate, sum(1)),
+            _ => fabrics[me].gates().poll(gate, Deps::All).map(drop),
         };
         if done.is_ok() {
             well += 1

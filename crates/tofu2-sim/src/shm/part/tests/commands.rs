@@ -14,7 +14,7 @@ const BYTES: usize = 1000;
 /// The connection between the nodes.
 struct Between {
     parts: Vec<Part>,
-    sent: Arc<Mutex<VecDeque<(FarCommand, Cargo)>>>,
+    sent: Arc<Mutex<VecDeque<(RemoteCommand, Payload)>>>,
 }
 
 impl Between {
@@ -22,25 +22,25 @@ impl Between {
         let (parts, sent) = (parts(&[&[0], &[1]]), Arc::<Mutex<VecDeque<_>>>::default());
         for part in &parts {
             let sent = sent.clone();
-            part.on_command(INLINE, move |command, cargo| sent.lock().unwrap().push_back((command, cargo)), || ());
+            part.on_command(INLINE, move |command, payload| sent.lock().unwrap().push_back((command, payload)), || ());
         }
         Between { parts, sent }
     }
 
-    fn sent(&self) -> MutexGuard<'_, VecDeque<(FarCommand, Cargo)>> {
+    fn sent(&self) -> MutexGuard<'_, VecDeque<(RemoteCommand, Payload)>> {
         self.sent.lock().unwrap()
     }
 
     /// Transports the next command. Returns whether there was one.
     fn carry_one(&self) -> bool {
-        let Some((command, cargo)) = self.sent().pop_front() else { return false };
-        let again = FarCommand::from_bytes(command.from().rank(), &command.to_bytes()).unwrap().0;
+        let Some((command, payload)) = self.sent().pop_front() else { return false };
+        let again = RemoteCommand::from_bytes(command.from().rank(), &command.to_bytes()).unwrap().0;
         let (there, home) = (&self.parts[command.target().index()], &self.parts[command.from().rank().index()]);
-        let bytes = if let Cargo::Bytes(bytes) = &cargo { &bytes[..] } else { &[] };
-        let reply = match there.obey(&again, bytes, matches!(cargo, Cargo::Memory(..))) {
-            Obeyed::Over(reply) => reply,
-            Obeyed::Move(region, at) => {
-                let Cargo::Memory(own, from) = cargo else { panic!("{command:?} was short") };
+        let bytes = if let Payload::Bytes(bytes) = &payload { &bytes[..] } else { &[] };
+        let reply = match there.execute_remote(&again, bytes, matches!(payload, Payload::Memory(..))) {
+            Executed::Complete(reply) => reply,
+            Executed::Move(region, at) => {
+                let Payload::Memory(own, from) = payload else { panic!("{command:?} was short") };
                 let (home, there) = ((home, own, from), (there, region, at));
                 let (from, to) = if command.is_put() { (home, there) } else { (there, home) };
                 let bytes = read(from.0, from.1, from.2, command.len());
@@ -48,7 +48,7 @@ impl Between {
                 there.0.moved(&command, region, true)
             }
         };
-        home.replied(&command, &FarReply::from_bytes(&reply.to_bytes()).unwrap());
+        home.replied(&command, &RemoteReply::from_bytes(&reply.to_bytes()).unwrap());
         true
     }
 
@@ -59,7 +59,7 @@ impl Between {
     /// Opens a queue of a rank, with 1000 bytes under tag 3.
     fn open(&self, rank: usize, mode: QueueMode) -> (ControlQueue, Region) {
         let fabric = self.parts[rank].fabric();
-        let (region, queue) = (fabric.alloc(BYTES).unwrap(), fabric.open_queue(QueueSpec::new(mode)).unwrap());
+        let (region, queue) = (fabric.alloc(BYTES).unwrap(), fabric.queues().open(QueueSpec::new(mode)).unwrap());
         queue.register_fixed(&region, 3).unwrap();
         (queue, region)
     }
@@ -128,7 +128,7 @@ fn every_command_is_carried_out_elsewhere() {
 fn an_arrival_releases_the_commands_that_answer_it() {
     let between = Between::new();
     let ((first, own), (second, theirs)) = (between.open(0, QueueMode::Session), between.open(1, QueueMode::Session));
-    let sender = between.parts[0].fabric().open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let sender = between.parts[0].fabric().queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
     for lap in 0..20u64 {
         let put = |to, lap| Command::PutInline { to, bytes: Inline::word(lap), at: AT + 8 * lap };
         first.try_post(Posting::new(put(second.id(), lap)).sps(1)).unwrap();
@@ -150,7 +150,7 @@ fn completions_wait_for_those_before_them() {
         let between = Between::new();
         let fabric = between.parts[0].fabric();
         let queue =
-            fabric.open_queue(QueueSpec::new(mode).ahead(if mode == QueueMode::Session { 9 } else { 0 })).unwrap();
+            fabric.queues().open(QueueSpec::new(mode).ahead(if mode == QueueMode::Session { 9 } else { 0 })).unwrap();
         let region = fabric.alloc(BYTES).unwrap();
         queue.register_fixed(&region, 3).unwrap();
         let (there, _theirs) = between.open(1, QueueMode::Normal);
@@ -212,7 +212,7 @@ fn a_queue_has_a_bounded_number_under_way() {
 #[test]
 fn nobody_takes_commands_elsewhere() {
     let parts = parts(&[&[0], &[1]]);
-    let queue = parts[0].fabric().open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let queue = parts[0].fabric().queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
     let to = rdma_fabric::control_queue::QueueId::new(Rank::new(1), 0, 0, 0);
     queue.try_post(Posting::new(Command::PutInline { to, bytes: Inline::word(0), at: AT }).tcq(1)).unwrap();
     assert_eq!(queue.poll_tcq().unwrap().unwrap().status, Err(QueueError::NotOpen(to)));

@@ -15,7 +15,7 @@ use std::sync::{
 
 /// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
-enum Mutation {
+enum Mutant {
     None,
     /// The claim is released without a check of AGAIN.
     NoSecondLook,
@@ -33,7 +33,7 @@ enum Mutation {
 
 struct Cell {
     word: LoomWord,
-    mutation: Mutation,
+    mutant: Mutant,
 }
 
 impl Word for Cell {
@@ -44,11 +44,11 @@ impl Word for Cell {
         self.word.store(value, order);
     }
     fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
-        if self.mutation == Mutation::NoSecondLook && current != 0 && new == 0 {
+        if self.mutant == Mutant::NoSecondLook && current != 0 && new == 0 {
             self.word.swap(0, success);
             return Ok(());
         }
-        if self.mutation == Mutation::NoClaim && current == 0 {
+        if self.mutant == Mutant::NoClaim && current == 0 {
             let _ = self.word.compare_exchange(current, new, success, failure);
             return Ok(());
         }
@@ -58,19 +58,19 @@ impl Word for Cell {
 
 impl Fencing for Cell {
     fn add_and_fence(&self, more: u64) -> u64 {
-        match self.mutation {
-            Mutation::Boolean => self.word.store(1, Release),
-            Mutation::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
+        match self.mutant {
+            Mutant::Boolean => self.word.store(1, Release),
+            Mutant::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
             _ => _ = self.word.fetch_add(more, AcqRel),
         }
-        if self.mutation != Mutation::RelaxedAdvance {
+        if self.mutant != Mutant::RelaxedAdvance {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
         self.word.load(Relaxed)
     }
     fn store_and_fence(&self, value: u64) {
         self.word.store(value, Release);
-        if self.mutation != Mutation::NoPosterBarrier {
+        if self.mutant != Mutant::NoPosterBarrier {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
@@ -90,22 +90,22 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(mutation: Mutation) -> Shared<Self> {
-        let cell = || Cell { word: LoomWord::new(0), mutation };
+    fn new(mutant: Mutant) -> Shared<Self> {
+        let cell = || Cell { word: LoomWord::new(0), mutant };
         // Only the claim may be taken twice.
-        let of = |wanted: Mutation| Cell {
+        let of = |wanted: Mutant| Cell {
             word: LoomWord::new(0),
-            mutation: if mutation == wanted { mutation } else { Mutation::None },
+            mutant: if mutant == wanted { mutant } else { Mutant::None },
         };
-        let mut claim = of(Mutation::NoClaim);
-        if mutation == Mutation::NoSecondLook {
+        let mut claim = of(Mutant::NoClaim);
+        if mutant == Mutant::NoSecondLook {
             claim = cell();
         }
         Shared::new(Queue {
             claim,
-            stage: of(Mutation::None),
-            started: of(Mutation::NoPosterBarrier),
-            scheduled: if mutation == Mutation::Boolean { of(Mutation::Boolean) } else { of(Mutation::RelaxedAdvance) },
+            stage: of(Mutant::None),
+            started: of(Mutant::NoPosterBarrier),
+            scheduled: if mutant == Mutant::Boolean { of(Mutant::Boolean) } else { of(Mutant::RelaxedAdvance) },
             data: [LoomWord::new(0), LoomWord::new(0)],
             log: Mutex::new(Vec::new()),
         })
@@ -126,13 +126,13 @@ impl Queue {
     }
 
     /// Simulates an arrival: writes the data, advances, executes.
-    fn arrive(&self, me: u32, mutation: Mutation) {
+    fn arrive(&self, me: u32, mutant: Mutant) {
         let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
-        if mutation != Mutation::AdvanceFirst {
+        if mutant != Mutant::AdvanceFirst {
             store();
         }
         self.words().advance(1);
-        if mutation == Mutation::AdvanceFirst {
+        if mutant == Mutant::AdvanceFirst {
             // So that another rank may execute first.
             thread::yield_now();
             let left = self.turn(me, |_| false, 8);
@@ -153,13 +153,13 @@ fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
 }
 
 /// Two arrivals each release a command.
-fn two_arrivals(mutation: Mutation) -> usize {
+fn two_arrivals(mutant: Mutant) -> usize {
     explore(move || {
-        let queue = Queue::new(mutation);
+        let queue = Queue::new(mutant);
         queue.words().start(2);
         let theirs = queue.clone();
-        let other = thread::spawn(move || theirs.arrive(1, mutation));
-        queue.arrive(0, mutation);
+        let other = thread::spawn(move || theirs.arrive(1, mutant));
+        queue.arrive(0, mutant);
         other.join().unwrap();
         assert_eq!(queue.log(), [(0, 7), (1, 7)], "a release was lost, done twice, or came before its data");
     })
@@ -167,22 +167,22 @@ fn two_arrivals(mutation: Mutation) -> usize {
 
 #[test]
 fn no_release_is_lost_and_none_is_done_twice() {
-    assert!(two_arrivals(Mutation::None) >= 100);
+    assert!(two_arrivals(Mutant::None) >= 100);
 }
 
 #[test]
 #[should_panic]
 fn only_one_may_execute() {
-    two_arrivals(Mutation::NoClaim);
+    two_arrivals(Mutant::NoClaim);
 }
 
 /// A rank that is already executing may see the offset move before the arrival reaches the claim.
-fn one_arrives_while_another_executes(mutation: Mutation) -> usize {
+fn one_arrives_while_another_executes(mutant: Mutant) -> usize {
     explore(move || {
-        let queue = Queue::new(mutation);
+        let queue = Queue::new(mutant);
         queue.words().start(1);
         let theirs = queue.clone();
-        let other = thread::spawn(move || theirs.arrive(1, mutation));
+        let other = thread::spawn(move || theirs.arrive(1, mutant));
         queue.turn(0, |_| false, 8);
         other.join().unwrap();
         assert_eq!(queue.log(), [(0, 7)], "a release was lost, or came before its data");
@@ -191,14 +191,14 @@ fn one_arrives_while_another_executes(mutation: Mutation) -> usize {
 
 #[test]
 fn an_arrival_beside_an_executor_is_seen_whole() {
-    assert!(one_arrives_while_another_executes(Mutation::None) >= 5);
+    assert!(one_arrives_while_another_executes(Mutant::None) >= 5);
 }
 
 /// A post and an arrival at the same time: one of the two executes the command. `post` returns
 /// whether the poster takes a turn.
-fn a_posting_meets_an_arrival(mutation: Mutation, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
+fn a_posting_meets_an_arrival(mutant: Mutant, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
     explore(move || {
-        let queue = Queue::new(mutation);
+        let queue = Queue::new(mutant);
         let theirs = queue.clone();
         let arrival = thread::spawn(move || {
             theirs.words().advance(1);
@@ -220,29 +220,29 @@ fn looking(queue: &Queue) -> bool {
     queue.words().is_due()
 }
 
-/// Takes a turn in any case; with the mutation, only if there is credit.
-fn in_any_case(mutation: Mutation) -> impl Fn(&Queue) -> bool {
+/// Takes a turn in any case; with the mutant, only if there is credit.
+fn in_any_case(mutant: Mutant) -> impl Fn(&Queue) -> bool {
     move |queue| {
         queue.words().hand_over(1);
-        mutation != Mutation::NoPosterBarrier || queue.words().is_due()
+        mutant != Mutant::NoPosterBarrier || queue.words().is_due()
     }
 }
 
 #[test]
 fn a_posting_and_an_arrival_do_not_miss_each_other() {
-    assert!(a_posting_meets_an_arrival(Mutation::None, looking) >= 10);
+    assert!(a_posting_meets_an_arrival(Mutant::None, looking) >= 10);
 }
 
 #[test]
 fn a_turn_in_any_case_is_as_good_as_a_barrier() {
-    assert!(a_posting_meets_an_arrival(Mutation::None, in_any_case(Mutation::None)) >= 10);
+    assert!(a_posting_meets_an_arrival(Mutant::None, in_any_case(Mutant::None)) >= 10);
 }
 
 /// A bounded turn either reports that there is more or leaves nothing.
 #[test]
 fn a_bounded_turn_loses_nothing() {
     let executions = explore(|| {
-        let queue = Queue::new(Mutation::None);
+        let queue = Queue::new(Mutant::None);
         queue.words().start(2);
         let theirs = queue.clone();
         let other = thread::spawn(move || {
@@ -264,7 +264,7 @@ fn a_bounded_turn_loses_nothing() {
 #[test]
 fn the_claim_of_the_dead_is_taken_over_once() {
     let executions = explore(|| {
-        let queue = Queue::new(Mutation::None);
+        let queue = Queue::new(Mutant::None);
         queue.words().start(2);
         queue.words().advance(1);
         let ended = Shared::new(AtomicBool::new(false));
@@ -290,15 +290,15 @@ fn the_claim_of_the_dead_is_taken_over_once() {
 }
 
 testing::found! {
-    the_executor_must_look_again: "a release was lost", two_arrivals(Mutation::NoSecondLook);
-    advances_must_be_counted: "a release was lost", two_arrivals(Mutation::Boolean);
+    the_executor_must_look_again: "a release was lost", two_arrivals(Mutant::NoSecondLook);
+    advances_must_be_counted: "a release was lost", two_arrivals(Mutant::Boolean);
     // The claim's exchanges also release, so only a rank that is executing at the moment can miss
     // the data.
-    an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutation::RelaxedAdvance);
-    the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutation::AdvanceFirst);
-    the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutation::NoPosterBarrier, looking);
+    an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutant::RelaxedAdvance);
+    the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutant::AdvanceFirst);
+    the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutant::NoPosterBarrier, looking);
     without_a_barrier_a_turn_must_be_taken: "a release was lost",
-        a_posting_meets_an_arrival(Mutation::NoPosterBarrier, in_any_case(Mutation::NoPosterBarrier));
+        a_posting_meets_an_arrival(Mutant::NoPosterBarrier, in_any_case(Mutant::NoPosterBarrier));
     nor_may_that_turn_leave_without_a_second_look: "a release was lost",
-        a_posting_meets_an_arrival(Mutation::NoSecondLook, in_any_case(Mutation::NoSecondLook));
+        a_posting_meets_an_arrival(Mutant::NoSecondLook, in_any_case(Mutant::NoSecondLook));
 }

@@ -1,7 +1,7 @@
 //! Model of the receive queue's ring under loom: a few producers and a consumer over two records.
 
 use super::*;
-use crate::shm::notices::ring::model::{Cell, Mutation, Tiny, ring_tests};
+use crate::shm::notices::ring::model::{Cell, Mutant, Tiny, ring_tests};
 use rdma_fabric::Rank;
 
 struct Records {
@@ -20,8 +20,8 @@ impl Records {
 impl Tiny for Records {
     const BRANCHES: usize = 2_000;
 
-    fn new(mutation: Mutation) -> Self {
-        let cell = |_| Cell::new(mutation);
+    fn new(mutant: Mutant) -> Self {
+        let cell = |_| Cell::new(mutant);
         Records { ends: [0; 3].map(cell), records: [0; 2].map(|_| [0; RECORD].map(cell)), claims: [0; 2].map(cell) }
     }
     fn send(&self, from: u32, data: u64) -> bool {

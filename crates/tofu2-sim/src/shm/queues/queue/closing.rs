@@ -44,7 +44,7 @@ impl Queue {
         let remaining = poster.remaining(&queue);
         let error = poster.take_error(&queue);
         drop(poster);
-        self.endpoint.own_queues().set_far(self.id, None);
+        self.endpoint.own_queues().set_remote(self.id, None);
         if let Some(Open { words, tags }) = self.open.take() {
             let (mut allocator, segment) = (self.endpoint.allocator(), self.endpoint.segment());
             // A rank that is still executing reads both.
@@ -62,9 +62,9 @@ impl Queue {
     /// Waits for the replies to commands that were sent to other nodes, which other threads
     /// receive: their errors must be reported.
     fn settle(&self) {
-        let Some(far) = &self.far else { return };
+        let Some(remote) = &self.remote else { return };
         let begun = Instant::now();
-        while !far.is_idle() && begun.elapsed() < REPLIES {
+        while !remote.is_idle() && begun.elapsed() < REPLIES {
             self.endpoint.job().work_between_nodes();
             std::thread::yield_now();
         }

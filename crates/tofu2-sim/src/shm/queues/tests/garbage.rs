@@ -70,7 +70,7 @@ impl Worker {
             0 if self.queues.len() < 3 => {
                 let mode = chance.one(&[QueueMode::Normal, QueueMode::Session, QueueMode::Session]);
                 let spec = QueueSpec { mrq_depth: 8, ..QueueSpec::new(mode).depth(16).checked(chance.below(2) == 0) };
-                let queue = self.fabric.open_queue(spec.ahead(chance.below(16) as u32))?;
+                let queue = self.fabric.queues().open(spec.ahead(chance.below(16) as u32))?;
                 let region = self.fabric.alloc(4096)?;
                 queue.register_fixed(&region, 1)?;
                 names.push(queue.id());

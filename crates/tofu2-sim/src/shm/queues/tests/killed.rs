@@ -99,7 +99,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
             // The target checks only after all this, because it must not execute commands itself.
             let to = super::deaths::name(TARGET);
             let over = Command::PutInline { to, bytes: Inline::word(1), at: MEMORY + 1024 };
-            let queue = fabric.open_queue(QueueSpec::new(QueueMode::Normal)).unwrap();
+            let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
             queue.try_post(over.into()).unwrap();
         }
         _ => {

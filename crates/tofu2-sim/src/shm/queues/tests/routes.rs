@@ -18,7 +18,7 @@ struct Side {
 fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
     let ahead = if mode == QueueMode::Session { 63 } else { 0 };
     let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(64).ahead(ahead) };
-    fabric.open_queue(QueueSpec { mrq_depth: 8, ..spec }).unwrap()
+    fabric.queues().open(QueueSpec { mrq_depth: 8, ..spec }).unwrap()
 }
 
 impl Side {

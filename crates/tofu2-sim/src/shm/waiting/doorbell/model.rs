@@ -1,7 +1,7 @@
 //! Model of the doorbell's protocol over loom's words. Loom has no process-wide barrier, which is
 //! equivalent to a fence on both sides.
 
-use super::{Bell, PARKED, Watch, leave, park, prepare, ring, rouse};
+use super::{Doorbell, PARKED, Watch, leave, park, prepare, ring, wake_surely};
 use crate::shm::testing;
 use core::time::Duration;
 use loom::sync::{
@@ -15,7 +15,7 @@ use loom::sync::{
 
 /// A mutant of the protocol.
 #[derive(Clone, Copy, PartialEq)]
-enum Mutation {
+enum Mutant {
     None,
     /// Neither side has a barrier.
     NoBarriers,
@@ -35,20 +35,20 @@ struct Model {
     watch: AtomicU64,
     lot: Mutex<()>,
     parked: Condvar,
-    mutation: Mutation,
+    mutant: Mutant,
 }
 
 impl Model {
-    fn new(mutation: Mutation, stale: u32) -> Self {
+    fn new(mutant: Mutant, stale: u32) -> Self {
         // The watch is left from an earlier wait.
         let (word, watch) = (AtomicU32::new(stale), AtomicU64::new(8));
-        Model { word, watch, lot: Mutex::new(()), parked: Condvar::new(), mutation }
+        Model { word, watch, lot: Mutex::new(()), parked: Condvar::new(), mutant }
     }
 }
 
-impl Bell for Model {
+impl Doorbell for Model {
     fn set_watch(&self, bits: u64) {
-        if self.mutation != Mutation::LateWatch {
+        if self.mutant != Mutant::LateWatch {
             self.watch.store(bits, Relaxed);
         }
     }
@@ -71,15 +71,15 @@ impl Bell for Model {
         self.word.compare_exchange(seen, seen.wrapping_add(1), SeqCst, Relaxed).is_ok()
     }
     fn light_barrier(&self) {
-        if ![Mutation::NoBarriers, Mutation::NoLightBarrier].contains(&self.mutation) {
+        if ![Mutant::NoBarriers, Mutant::NoLightBarrier].contains(&self.mutant) {
             fence(SeqCst);
         }
     }
     fn heavy_barrier(&self) {
-        if ![Mutation::NoBarriers, Mutation::NoHeavyBarrier].contains(&self.mutation) {
+        if ![Mutant::NoBarriers, Mutant::NoHeavyBarrier].contains(&self.mutant) {
             fence(SeqCst);
         }
-        if self.mutation == Mutation::LateWatch {
+        if self.mutant == Mutant::LateWatch {
             self.watch.store(WATCHED, Relaxed);
         }
     }
@@ -96,31 +96,31 @@ impl Bell for Model {
     }
 }
 
-/// Explores one waiter and `posters` posters. `stale` is the bell's word at the start: 1 is left by
-/// another waiting thread of the rank.
-fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
+/// Explores one waiter and `posters` posters. `stale` is the doorbell's word at the start: 1 is
+/// left by another waiting thread of the rank.
+fn explore(mutant: Mutant, posters: u32, stale: u32) -> usize {
     testing::explore(3, 1_000, move || {
-        let bell = Arc::new(Model::new(mutation, stale));
+        let doorbell = Arc::new(Model::new(mutant, stale));
         let memory = Arc::new(AtomicU32::new(0));
         let threads: Vec<_> = (0..posters)
             .map(|_| {
-                let (bell, memory) = (bell.clone(), memory.clone());
+                let (doorbell, memory) = (doorbell.clone(), memory.clone());
                 loom::thread::spawn(move || {
                     if posters == 1 {
                         memory.store(1, Release);
                     } else {
                         memory.fetch_add(1, Release);
                     }
-                    ring(&*bell, |bits| bits == WATCHED);
+                    ring(&*doorbell, |bits| bits == WATCHED);
                 })
             })
             .collect();
         while memory.load(Acquire) != posters {
-            let ticket = prepare(&*bell, Watch::Word(WATCHED as usize));
+            let ticket = prepare(&*doorbell, Watch::Word(WATCHED as usize));
             if memory.load(Acquire) != posters {
-                park(&*bell, ticket, Duration::MAX);
+                park(&*doorbell, ticket, Duration::MAX);
             }
-            leave(&*bell);
+            leave(&*doorbell);
         }
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     })
@@ -130,15 +130,15 @@ fn explore(mutation: Mutation, posters: u32, stale: u32) -> usize {
 fn die_ringing(reap: fn(&Model)) {
     for steps in 1..=2 {
         loom::model(move || {
-            let bell = Arc::new(Model {
+            let doorbell = Arc::new(Model {
                 word: AtomicU32::new(0),
                 watch: AtomicU64::new(8),
                 lot: Mutex::new(()),
                 parked: Condvar::new(),
-                mutation: Mutation::None,
+                mutant: Mutant::None,
             });
             let memory = Arc::new(AtomicU32::new(0));
-            let (theirs, written) = (bell.clone(), memory.clone());
+            let (theirs, written) = (doorbell.clone(), memory.clone());
             let dies = loom::thread::spawn(move || {
                 written.store(1, Release);
                 theirs.light_barrier();
@@ -150,11 +150,11 @@ fn die_ringing(reap: fn(&Model)) {
                 reap(&theirs);
             });
             while memory.load(Acquire) != 1 {
-                let ticket = prepare(&*bell, Watch::Word(64));
+                let ticket = prepare(&*doorbell, Watch::Word(64));
                 if memory.load(Acquire) != 1 {
-                    park(&*bell, ticket, Duration::MAX);
+                    park(&*doorbell, ticket, Duration::MAX);
                 }
-                leave(&*bell);
+                leave(&*doorbell);
             }
             dies.join().unwrap();
         });
@@ -163,35 +163,35 @@ fn die_ringing(reap: fn(&Model)) {
 
 #[test]
 fn the_reaper_wakes_whom_a_dead_poster_did_not() {
-    die_ringing(rouse);
+    die_ringing(wake_surely);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn ringing_again_is_not_enough() {
-    die_ringing(|bell| ring(bell, |_| true));
+    die_ringing(|doorbell| ring(doorbell, |_| true));
 }
 
 #[test]
 fn one_poster_one_waiter() {
-    let executions = explore(Mutation::None, 1, 0) + explore(Mutation::None, 1, 1);
+    let executions = explore(Mutant::None, 1, 0) + explore(Mutant::None, 1, 1);
     println!("{executions} executions");
     assert!(executions >= 10);
 }
 
 #[test]
 fn two_posters_one_waiter() {
-    let executions = explore(Mutation::None, 2, 1);
+    let executions = explore(Mutant::None, 2, 1);
     println!("{executions} executions");
     assert!(executions >= 100);
 }
 
 macro_rules! loses_a_wake_up {
-    ($($name:ident: $mutation:ident),*) => {$(
+    ($($name:ident: $mutant:ident),*) => {$(
         #[test]
         #[should_panic(expected = "deadlock")]
         fn $name() {
-            explore(Mutation::$mutation, 1, 0);
+            explore(Mutant::$mutant, 1, 0);
         }
     )*};
 }
@@ -206,21 +206,21 @@ loses_a_wake_up!(
 /// equalled the one that it remembers.
 fn one_round(second_look: bool) {
     loom::model(move || {
-        let bell = Arc::new(Model::new(Mutation::None, 0));
+        let doorbell = Arc::new(Model::new(Mutant::None, 0));
         let memory = Arc::new(AtomicU32::new(0));
-        let (theirs, written) = (bell.clone(), memory.clone());
+        let (theirs, written) = (doorbell.clone(), memory.clone());
         let waiter = loom::thread::spawn(move || {
             let ticket = prepare(&*theirs, Watch::Word(WATCHED as usize));
             (!second_look || written.load(Acquire) == 0).then_some(ticket.0)
         });
-        let (theirs, written) = (bell.clone(), memory.clone());
+        let (theirs, written) = (doorbell.clone(), memory.clone());
         let poster = loom::thread::spawn(move || {
             written.store(1, Release);
             ring(&*theirs, |bits| bits == WATCHED);
         });
         let parked = waiter.join().unwrap();
         poster.join().unwrap();
-        assert_ne!(parked, Some(bell.look()), "asleep for good");
+        assert_ne!(parked, Some(doorbell.look()), "asleep for good");
     });
 }
 

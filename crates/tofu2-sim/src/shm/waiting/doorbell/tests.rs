@@ -8,18 +8,18 @@ const HANG: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_ring_wakes_who_is_parked_and_only_once() {
-    let (bell, watch) = (AtomicU32::new(0), AtomicU64::new(0));
-    let bell = BellWords { bell: &bell, watch: &watch };
-    ring(&bell, |_| true);
-    assert_eq!(bell.look(), 0, "nobody parked, nothing to count");
-    let ticket = prepare(&bell, Watch::Word(640));
-    ring(&bell, |bits| Watch::covers(bits, 648, 1000));
-    ring(&bell, |bits| Watch::covers(bits, 600, 640));
-    assert_eq!(bell.look(), 1, "nobody waits for that");
-    ring(&bell, |bits| Watch::covers(bits, 644, 648));
-    assert_eq!(bell.look(), 2);
+    let (doorbell, watch) = (AtomicU32::new(0), AtomicU64::new(0));
+    let doorbell = DoorbellWords { doorbell: &doorbell, watch: &watch };
+    ring(&doorbell, |_| true);
+    assert_eq!(doorbell.look(), 0, "nobody parked, nothing to count");
+    let ticket = prepare(&doorbell, Watch::Word(640));
+    ring(&doorbell, |bits| Watch::covers(bits, 648, 1000));
+    ring(&doorbell, |bits| Watch::covers(bits, 600, 640));
+    assert_eq!(doorbell.look(), 1, "nobody waits for that");
+    ring(&doorbell, |bits| Watch::covers(bits, 644, 648));
+    assert_eq!(doorbell.look(), 2);
     let start = Instant::now();
-    park(&bell, ticket, 3 * HANG);
+    park(&doorbell, ticket, 3 * HANG);
     assert!(start.elapsed() < HANG, "rung before parking: no sleep");
 }
 
@@ -30,22 +30,22 @@ fn no_wake_up_is_lost() {
     let shared = Arc::new((AtomicU32::new(0), AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = shared.clone();
     let waiter = std::thread::spawn(move || {
-        let (bell, memory, watch) = &*theirs;
-        let bell = &BellWords { bell, watch };
+        let (doorbell, memory, watch) = &*theirs;
+        let doorbell = &DoorbellWords { doorbell, watch };
         for round in 1..=ROUNDS {
             while memory.load(Acquire) != round {
-                let ticket = prepare(bell, Watch::Word(1000 + memory.load(Relaxed) as usize));
+                let ticket = prepare(doorbell, Watch::Word(1000 + memory.load(Relaxed) as usize));
                 if memory.load(Acquire) != round {
                     let parked = Instant::now();
-                    park(bell, ticket, 3 * HANG);
+                    park(doorbell, ticket, 3 * HANG);
                     assert!(parked.elapsed() < HANG, "a wake-up was lost in round {round}");
                 }
             }
             memory.store(0, core::sync::atomic::Ordering::Release);
         }
     });
-    let (bell, memory, watch) = &*shared;
-    let bell = &BellWords { bell, watch };
+    let (doorbell, memory, watch) = &*shared;
+    let doorbell = &DoorbellWords { doorbell, watch };
     for round in 1..=ROUNDS {
         while memory.load(Acquire) != 0 && !waiter.is_finished() {
             core::hint::spin_loop();
@@ -56,7 +56,7 @@ fn no_wake_up_is_lost() {
         }
         // A plain put: the poster has no barrier.
         memory.store(round, core::sync::atomic::Ordering::Release);
-        ring(bell, |bits| bits == 1000);
+        ring(doorbell, |bits| bits == 1000);
     }
     waiter.join().unwrap();
 }
@@ -67,19 +67,19 @@ fn who_dies_while_ringing_leaves_nobody_asleep() {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = shared.clone();
     let waiter = std::thread::spawn(move || {
-        let bell = &BellWords { bell: &theirs.0, watch: &theirs.1 };
-        let ticket = prepare(bell, Watch::Word(640));
+        let doorbell = &DoorbellWords { doorbell: &theirs.0, watch: &theirs.1 };
+        let ticket = prepare(doorbell, Watch::Word(640));
         let start = Instant::now();
-        park(bell, ticket, 3 * HANG);
+        park(doorbell, ticket, 3 * HANG);
         start.elapsed()
     });
-    let bell = &BellWords { bell: &shared.0, watch: &shared.1 };
-    while bell.look() & PARKED == 0 {
+    let doorbell = &DoorbellWords { doorbell: &shared.0, watch: &shared.1 };
+    while doorbell.look() & PARKED == 0 {
         std::thread::yield_now();
     }
     // By then, the waiter is asleep or about to find the word changed.
     std::thread::sleep(Duration::from_millis(20));
-    assert!(bell.count_ring(bell.look()));
-    rouse(bell);
+    assert!(doorbell.count_ring(doorbell.look()));
+    wake_surely(doorbell);
     assert!(waiter.join().unwrap() < HANG);
 }

@@ -1,6 +1,6 @@
 //! Tests with a bound of an hour, so that no safety net hides a lost wake-up.
 
-use super::{doorbell::Bell, *};
+use super::{doorbell::Doorbell, *};
 use crate::shm::memory::layout;
 use core::sync::atomic::{
     AtomicU64,
@@ -53,7 +53,7 @@ impl Rank {
     }
 
     /// Waits until the thread has seen all waiters and is about to park. Returns the time until
-    /// which it parks unless the bell rings.
+    /// which it parks unless the doorbell rings.
     fn parked(&self) -> Instant {
         let begun = Instant::now();
         loop {
@@ -151,9 +151,9 @@ fn who_was_rung_for_before_it_was_kept_is_told() {
     let lock = wakers.0.lock();
     let armed = thread::scope(|scope| {
         let arming = scope.spawn(|| wakers.arm(&task, Watch::Notice, HOUR, None));
-        // W1 is done when the bell is odd.
+        // W1 is done when the doorbell is odd.
         let begun = Instant::now();
-        while rank.segment.bell().bell.load(Acquire).is_multiple_of(2) {
+        while rank.segment.doorbell().doorbell.load(Acquire).is_multiple_of(2) {
             assert!(begun.elapsed() < GUARD, "no W1");
             thread::yield_now();
         }
@@ -202,7 +202,7 @@ fn without_the_kick_it_is_missed() {
 #[test]
 fn the_last_to_leave_clears_the_bit() {
     let rank = Rank::new();
-    let bit = || rank.segment.bell().look() & 1;
+    let bit = || rank.segment.doorbell().look() & 1;
     let [first, second] = [Watch::Word(640), Watch::Nothing].map(|watch| rank.segment.prepare_park(watch));
     drop(first);
     assert_eq!(bit(), 1, "the other one may be parked");

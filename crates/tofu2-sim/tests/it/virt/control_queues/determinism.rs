@@ -15,11 +15,11 @@ pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let me = fabric.rank().number();
     let ranks = fabric.ranks() as u32;
     let home = fabric.alloc_symmetric(4096).await?;
-    let ring = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0))?;
-    let other = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(1))?;
+    let ring = fabric.queues().open(QueueSpec::new(QueueMode::Session).on(0))?;
+    let other = fabric.queues().open(QueueSpec::new(QueueMode::Normal).on(1))?;
     ring.register_fixed(&home, 0)?;
     other.register_fixed(&home, 0)?;
-    let per_node = fabric.queue_limits().free;
+    let per_node = fabric.queues().limits().free;
     fabric.sleep(Duration::from_micros(1)).await;
     // The ranks of a node open theirs in rank order.
     let id = |rank: u32, engine: u8| QueueId::new(Rank::new(rank), engine, (rank % 2) as u8, 0);

@@ -20,7 +20,7 @@ const NOP: Posting = Posting::new(Command::Nop);
 
 /// All ranks wait for each other, on queues that no rank will ever advance.
 async fn all_wait(fabric: Fabric, wait: Wait, again: bool) -> ProgramResult<FabricError> {
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(4))?;
     for _ in 0..3 {
         queue.post(NOP.tcq(0), Deps::All).await?;
     }
@@ -57,7 +57,7 @@ async fn left_alone(fabric: Fabric, wait: Wait, fail: bool) -> ProgramResult<Opt
         }
         return Ok(None);
     }
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(2))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(2))?;
     queue.post(NOP.tcq(0), Deps::All).await?;
     let one = Deps::One(Rank::new(1));
     let error = match wait {

@@ -75,9 +75,9 @@ pub(super) async fn script(
     let me = fabric.rank().index();
     let last = fabric.ranks() - 1;
     let region = fabric.alloc_symmetric(BYTES).await?;
-    let own = if me == 0 { Some(fabric.open_queue(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
+    let own = if me == 0 { Some(fabric.queues().open(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
     let sender =
-        if me == last { Some(fabric.open_queue(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
+        if me == last { Some(fabric.queues().open(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
     for queue in own.iter().chain(&sender) {
         queue.register_fixed(&region, 0)?;
     }

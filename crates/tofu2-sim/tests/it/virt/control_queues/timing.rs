@@ -95,7 +95,7 @@ async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramR
     let region = fabric.alloc_symmetric(BYTES).await?;
     let mut queues = vec![];
     for engine in 0..engines {
-        let queue = fabric.open_queue(QueueSpec::new(QueueMode::Exclusive).on(engine))?;
+        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Exclusive).on(engine))?;
         queue.register_fixed(&region, 0)?;
         queues.push(queue);
     }
@@ -139,8 +139,8 @@ fn engines_work_at_the_same_time_and_one_engine_in_turn() {
 async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     let me = fabric.rank().number();
     let region = fabric.alloc_symmetric(BYTES).await?;
-    let session = fabric.open_queue(QueueSpec::new(QueueMode::Session).on(0))?;
-    let normal = fabric.open_queue(QueueSpec::new(QueueMode::Normal).on(1))?;
+    let session = fabric.queues().open(QueueSpec::new(QueueMode::Session).on(0))?;
+    let normal = fabric.queues().open(QueueSpec::new(QueueMode::Normal).on(1))?;
     session.register_fixed(&region, 0)?;
     normal.register_fixed(&region, 0)?;
     let peer = QueueId::new(Rank::new(1 - me), 0, 0, 0);

@@ -12,8 +12,8 @@ use std::{cell::RefCell, time::Duration};
 /// by slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
-    let queue = fabric.open_queue(QueueSpec::new(QueueMode::Session).depth(4))?;
-    let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(4))?;
+    let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
     queue.register_fixed(&region, 0)?;
     sender.register_fixed(&region, 0)?;
     let nop = |tag| Posting::new(Command::Nop).tcq(tag);
@@ -68,8 +68,8 @@ fn those_who_wait_for_room_get_it_in_line() {
 async fn overflow(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(64)?;
     let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Session) };
-    let queue = fabric.open_queue(spec.ahead(10).checked(false))?;
-    let sender = fabric.open_queue(QueueSpec::new(QueueMode::Normal))?;
+    let queue = fabric.queues().open(spec.ahead(10).checked(false))?;
+    let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
     queue.register_fixed(&region, 0)?;
     sender.register_fixed(&region, 0)?;
     let to: QueueId = queue.id();

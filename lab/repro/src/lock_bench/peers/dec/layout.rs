@@ -31,7 +31,7 @@ pub(super) struct Header {
 /// A waiting participant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
-    /// [`super::super::lock::Seat::name`].
+    /// [`super::super::lock::RankState::name`].
     pub(super) name: u64,
     pub(super) exclusive: bool,
     /// A writer that found no other writer in the queue: all participants before it are readers.

@@ -71,7 +71,7 @@ mod acquire;
 mod layout;
 mod release;
 
-use super::lock::{PeerLock, Protocol, Seat};
+use super::lock::{PeerLock, Protocol, RankState};
 use layout::Layout;
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, LockError, Result};
@@ -85,7 +85,7 @@ const GRANT: u64 = 0;
 /// A rank's side of a [`DecLock`].
 #[derive(Debug)]
 pub struct Dec {
-    seat: Seat,
+    rank_state: RankState,
     layout: Layout,
     header: RemoteWord<u64>,
     grant: LocalWord<u64>,
@@ -109,16 +109,16 @@ impl Protocol for Dec {
         Layout::of(u32::try_from(ranks).unwrap_or(layout::RANKS)).entries() as usize
     }
 
-    fn new(seat: Seat) -> Result<Self> {
-        let ranks = seat.fabric.ranks() as u32;
+    fn new(rank_state: RankState) -> Result<Self> {
+        let ranks = rank_state.fabric.ranks() as u32;
         if ranks > layout::RANKS {
             return Err(LockError::TooManyRanks { ranks, most: layout::RANKS });
         }
-        Ok(Dec { layout: Layout::of(ranks), header: seat.at_home(0)?, grant: seat.own(GRANT)?, seat })
+        Ok(Dec { layout: Layout::of(ranks), header: rank_state.at_home(0)?, grant: rank_state.own(GRANT)?, rank_state })
     }
 
-    fn seat(&self) -> &Seat {
-        &self.seat
+    fn rank_state(&self) -> &RankState {
+        &self.rank_state
     }
 
     async fn acquire(&self, exclusive: bool) -> Result<Held> {

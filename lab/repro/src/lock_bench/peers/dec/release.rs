@@ -23,7 +23,7 @@ struct Read {
 
 impl Dec {
     pub(super) async fn leave(&self, held: Held) -> Result<()> {
-        let (fabric, layout) = (&self.seat.fabric, self.layout);
+        let (fabric, layout) = (&self.rank_state.fabric, self.layout);
         let first = layout.after(held.position, 1);
         let (span, room) = self.span(first, AHEAD)?;
         let amo = Amo::Add(layout.leave(held.exclusive));
@@ -66,7 +66,7 @@ impl Dec {
             }
         }
         for some in group.chunks(TOGETHER) {
-            let told = join_all(some.iter().map(|&(name, _)| self.seat.tell(named(name), GRANT, name))).await;
+            let told = join_all(some.iter().map(|&(name, _)| self.rank_state.tell(named(name), GRANT, name))).await;
             told.into_iter().collect::<Result<()>>()?;
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Dec {
             match self.look(position, found.participants - steps, read).await? {
                 Found::Waits(entry) if steps == 1 => {
                     if entry.exclusive {
-                        self.seat.tell(named(entry.name), GRANT, entry.name).await?;
+                        self.rank_state.tell(named(entry.name), GRANT, entry.name).await?;
                     }
                     return Ok(());
                 }
@@ -111,7 +111,7 @@ impl Dec {
     /// Reads at most `most` entries, starting at a position.
     async fn read(&self, position: u64, most: u64, read: &mut Read) -> Result<()> {
         let (span, room) = self.span(position, most.clamp(1, PIECE))?;
-        *read = Read { first: position, entries: self.seat.fabric.get(&span, room).await? };
+        *read = Read { first: position, entries: self.rank_state.fabric.get(&span, room).await? };
         Ok(())
     }
 
@@ -120,6 +120,6 @@ impl Dec {
     fn span(&self, position: u64, most: u64) -> Result<(RemoteSpan<u64>, Vec<u64>)> {
         let place = self.layout.place(position);
         let entries = most.min(self.layout.entries() - place) as usize;
-        Ok((self.seat.fabric.remote_span(self.seat.beyond(place), entries)?, vec![0; entries]))
+        Ok((self.rank_state.fabric.remote_span(self.rank_state.beyond(place), entries)?, vec![0; entries]))
     }
 }

@@ -60,7 +60,7 @@ mod reader;
 mod state;
 mod writer;
 
-use super::lock::{PeerLock, Protocol, Seat};
+use super::lock::{PeerLock, Protocol, RankState};
 use rdma_fabric::{LocalWord, RemoteWord};
 use rma_lock::{Fairness, LockError, Result};
 use state::Mode;
@@ -81,7 +81,7 @@ const IN_A_ROW: u32 = 16;
 /// A rank's side of a [`ShiftLock`].
 #[derive(Debug)]
 pub struct Shift {
-    seat: Seat,
+    rank_state: RankState,
     tail: RemoteWord<u64>,
     state: RemoteWord<u64>,
     successor: LocalWord<u64>,
@@ -112,22 +112,22 @@ impl Protocol for Shift {
     const FAIRNESS: Fairness = Fairness::Alternating;
     const HOME_WORDS: usize = 2;
 
-    fn new(seat: Seat) -> Result<Self> {
-        let ranks = seat.fabric.ranks() as u32;
+    fn new(rank_state: RankState) -> Result<Self> {
+        let ranks = rank_state.fabric.ranks() as u32;
         if ranks > state::RANKS {
             return Err(LockError::TooManyRanks { ranks, most: state::RANKS });
         }
         Ok(Shift {
-            tail: seat.at_home(TAIL)?,
-            state: seat.at_home(STATE)?,
-            successor: seat.own(SUCCESSOR)?,
-            grant: seat.own(GRANT)?,
-            seat,
+            tail: rank_state.at_home(TAIL)?,
+            state: rank_state.at_home(STATE)?,
+            successor: rank_state.own(SUCCESSOR)?,
+            grant: rank_state.own(GRANT)?,
+            rank_state,
         })
     }
 
-    fn seat(&self) -> &Seat {
-        &self.seat
+    fn rank_state(&self) -> &RankState {
+        &self.rank_state
     }
 
     async fn acquire(&self, exclusive: bool) -> Result<Held> {

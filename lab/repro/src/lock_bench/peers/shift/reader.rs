@@ -5,7 +5,7 @@ use rma_lock::Result;
 
 impl Shift {
     pub(super) async fn enter_to_read(&self) -> Result<()> {
-        let fabric = &self.seat.fabric;
+        let fabric = &self.rank_state.fabric;
         let found = State(fabric.fetch_add(&self.state, State::ARRIVE).await?);
         if found.writers() > 0 {
             let turn = found.turn();
@@ -15,7 +15,7 @@ impl Shift {
     }
 
     pub(super) async fn leave_from_reading(&self) -> Result<()> {
-        self.seat.fabric.fetch_add(&self.state, State::LEAVE).await?;
+        self.rank_state.fabric.fetch_add(&self.state, State::LEAVE).await?;
         Ok(())
     }
 }

@@ -10,8 +10,8 @@ use rma_lock::Result;
 
 impl Shift {
     pub(super) async fn enter_to_write(&self) -> Result<Turn> {
-        let fabric = &self.seat.fabric;
-        let before = fabric.swap(&self.tail, self.seat.name()).await?;
+        let fabric = &self.rank_state.fabric;
+        let before = fabric.swap(&self.tail, self.rank_state.name()).await?;
         if before == 0 {
             let found = State(fabric.fetch_add(&self.state, State::ANNOUNCE).await?);
             // A writer that is about to leave counts one further release.
@@ -21,8 +21,8 @@ impl Shift {
             }
             return Ok(Turn { mode: found.turn(), in_a_row: 0 });
         }
-        self.seat.tell(named(before), SUCCESSOR, self.seat.name()).await?;
-        match Message::of(self.seat.told(&self.grant).await?) {
+        self.rank_state.tell(named(before), SUCCESSOR, self.rank_state.name()).await?;
+        match Message::of(self.rank_state.told(&self.grant).await?) {
             Message::Handover { mode, in_a_row } => Ok(Turn { mode, in_a_row }),
             Message::ModeChanged { mode, released } => {
                 self.drained(released).await?;
@@ -33,13 +33,13 @@ impl Shift {
 
     /// Polls until `released` releases have been counted.
     async fn drained(&self, released: u64) -> Result<()> {
-        while State(self.seat.fabric.get_word(&self.state).await?).released() != released {}
+        while State(self.rank_state.fabric.get_word(&self.state).await?).released() != released {}
         Ok(())
     }
 
     pub(super) async fn leave_from_writing(&self, Turn { mode, in_a_row }: Turn) -> Result<()> {
-        let fabric = &self.seat.fabric;
-        let me = self.seat.name();
+        let fabric = &self.rank_state.fabric;
+        let me = self.rank_state.name();
         if fabric.load(&self.successor)? == 0 && fabric.compare_swap(&self.tail, me, 0).await? == me {
             fabric.fetch_add(&self.state, State::withdraw(mode)).await?;
             return Ok(());
@@ -52,11 +52,11 @@ impl Shift {
             Message::ModeChanged { mode: mode.next(), released: found.drained(1) }
         };
         let successor = self.successor().await?;
-        self.seat.tell(successor, GRANT, message.bits()).await
+        self.rank_state.tell(successor, GRANT, message.bits()).await
     }
 
     /// Waits for the successor's identifier, which may be in transit, and takes it.
     async fn successor(&self) -> Result<Rank> {
-        Ok(named(self.seat.told(&self.successor).await?))
+        Ok(named(self.rank_state.told(&self.successor).await?))
     }
 }

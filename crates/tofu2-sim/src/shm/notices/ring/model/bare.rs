@@ -1,6 +1,6 @@
 //! A ring with entries of three words, like that of notices.
 
-use super::{super::*, Cell, Mutation, Tiny, explore};
+use super::{super::*, Cell, Mutant, Tiny, explore};
 use core::sync::atomic::Ordering::Relaxed;
 use loom::thread;
 use rdma_fabric::Rank;
@@ -45,8 +45,8 @@ impl Ring for Bare {
 impl Tiny for Bare {
     const BRANCHES: usize = 1_000;
 
-    fn new(mutation: Mutation) -> Self {
-        let cell = |_| Cell::new(mutation);
+    fn new(mutant: Mutant) -> Self {
+        let cell = |_| Cell::new(mutant);
         Bare { ends: [0, 1, 2].map(cell), claims: [0, 1].map(cell), slots: [0, 1].map(|_| [0, 1, 2, 3].map(cell)) }
     }
     fn send(&self, from: u32, data: u64) -> bool {
@@ -75,7 +75,7 @@ impl Tiny for Bare {
 #[test]
 fn two_producers_share_the_ring() {
     let executions = explore::<Bare>(|| {
-        let ring = Shared::new(Bare::new(Mutation::None));
+        let ring = Shared::new(Bare::new(Mutant::None));
         let producers: Vec<_> = [(1, vec![1, 2]), (2, vec![3])]
             .into_iter()
             .map(|(from, all)| {
@@ -109,7 +109,7 @@ fn two_producers_share_the_ring() {
 #[should_panic(expected = "a notice of a living rank was lost")]
 fn only_who_has_ended_may_be_skipped() {
     explore::<Bare>(|| {
-        let ring = Shared::new(Bare::new(Mutation::None));
+        let ring = Shared::new(Bare::new(Mutant::None));
         let theirs = ring.clone();
         let living = thread::spawn(move || assert!(theirs.send(1, 1)));
         let early = ring.take(|_| true);
@@ -123,7 +123,7 @@ fn only_who_has_ended_may_be_skipped() {
 #[test]
 fn a_withdrawn_claim_leaves_no_notice_and_no_hole() {
     let executions = explore::<Bare>(|| {
-        let ring = Shared::new(Bare::new(Mutation::None));
+        let ring = Shared::new(Bare::new(Mutant::None));
         let theirs = ring.clone();
         let one = thread::spawn(move || {
             if let Some(claim) = claim(&*theirs, Rank::new(1)).unwrap() {

@@ -1,0 +1,146 @@
+//! The whole provider, as one side of the measurement: programs as users write them.
+
+use crate::{LONG, Operation, Result, Side};
+use core::time::Duration;
+use fabric_ofi::{
+    Domain, Wanted,
+    cluster::{AtomicsBy, Council, Member},
+    providers,
+};
+use rdma_fabric::{
+    Amo, Deps, Fabric, LocalSpan, LocalWord, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
+};
+use std::process;
+use tofu2_sim::shm::{
+    block_on,
+    part::{Part, PartPlan},
+};
+
+/// Number of bytes that a rank can register.
+const SEGMENT: usize = 8 << 20;
+/// Offset of the word that ends a turn: after the memory that peers write and that operations read.
+const TURN: usize = 2 * LONG;
+const BYTES: usize = TURN + 64;
+
+/// No rank is lost here.
+#[derive(Debug)]
+struct Alone;
+
+impl Council for Alone {
+    fn drained(&self, _: u64) {}
+    fn aborted(&self, _: &str, _: i32) {}
+}
+
+/// Memory of the other rank, and own memory, both resolved once.
+struct Resolved {
+    peer: Rank,
+    word: RemoteWord<u64>,
+    /// By length: 8 B, 1 MiB.
+    spans: [RemoteSpan<u64>; 2],
+    /// Operations take it, and return it.
+    own: Option<LocalSpan<u64>>,
+    /// The word of the other rank that ends its turn.
+    turn: RemoteWord<u64>,
+}
+
+pub(crate) struct FullStack {
+    me: Rank,
+    fabric: Fabric,
+    region: Region,
+    own_turn: LocalWord<u64>,
+    contact: Vec<u8>,
+    bytes: Vec<u64>,
+    other: Option<Resolved>,
+    turns: u64,
+    /// Dropped last, so that the endpoint is open until it is no longer used.
+    member: Member,
+}
+
+impl FullStack {
+    /// Joins as one of two ranks on different nodes.
+    pub(crate) fn open(me: u32, provider: &str, domain: &str, atomics: AtomicsBy) -> Result<Self> {
+        let offers = providers(&Wanted::default().provider(provider).domain(domain))?;
+        let offer = offers.iter().find(|offer| offer.is_usable()).ok_or("no usable offer")?;
+        let me = Rank::new(me);
+        let age = Duration::from_millis(1);
+        let plan = PartPlan { ranks: 2, local: vec![me], me, segment_bytes: SEGMENT, age, oversubscribed: false };
+        let part = Part::lead(&plan, u64::from(process::id()), 1)?;
+        let (member, contact) = Member::join(part, Domain::open(offer)?, [0, 1].into(), atomics, Alone)?;
+        let fabric = member.fabric();
+        let region = fabric.alloc(BYTES)?;
+        let own_turn = fabric.local_word(region.at(me, TURN as u64))?;
+        Ok(Self { me, fabric, region, own_turn, contact, bytes: vec![1; LONG / 8], other: None, turns: 0, member })
+    }
+}
+
+impl Side for FullStack {
+    fn contact(&self) -> Vec<u8> {
+        [&self.region.key().to_bits().to_le_bytes()[..], &self.contact].concat()
+    }
+
+    fn connect(&mut self, contact: &[u8]) -> Result<()> {
+        let (key, contact) = contact.split_first_chunk().ok_or("no contact")?;
+        let peer = Rank::new(1 - self.me.number());
+        let mut contacts = [None, None];
+        contacts[self.me.index()] = Some(self.contact.clone());
+        contacts[peer.index()] = Some(contact.to_vec());
+        self.member.connect(&contacts)?;
+        let at = |offset: usize| RemoteAddr {
+            rank: peer,
+            region: RegionKey::from_bits(u64::from_le_bytes(*key)),
+            offset: offset as u64,
+        };
+        self.other = Some(Resolved {
+            peer,
+            word: self.fabric.remote_word(at(0))?,
+            spans: [self.fabric.remote_span(at(0), 1)?, self.fabric.remote_span(at(0), LONG / 8)?],
+            own: Some(self.fabric.local_span(self.region.at(self.me, LONG as u64), LONG / 8)?),
+            turn: self.fabric.remote_word(at(TURN))?,
+        });
+        Ok(())
+    }
+
+    fn run(&mut self, operation: Operation, count: usize) -> Result<()> {
+        let Self { fabric, bytes, other: Some(other), .. } = self else { return Err("no other process".into()) };
+        let Resolved { peer, word, spans: [short, long], own, .. } = other;
+        let mut span = own.take().ok_or("an operation has failed")?;
+        block_on(async {
+            for _ in 0..count {
+                match operation {
+                    Operation::PutBytes(8) => {
+                        fabric.put(short, [1]).await?;
+                        fabric.flush(*peer).await?;
+                    }
+                    Operation::PutBytes(_) => {
+                        fabric.put_slice(long, bytes).await?;
+                        fabric.flush(*peer).await?;
+                    }
+                    Operation::Put(_) => {
+                        span = fabric.put(long, span).await?;
+                        fabric.flush(*peer).await?;
+                    }
+                    Operation::Get(8) => _ = fabric.get(short, [0]).await?,
+                    Operation::Get(_) => span = fabric.get(long, span).await?,
+                    Operation::Add => _ = fabric.atomic(word, Amo::Add(1)).await?,
+                    Operation::PingPong => return Err("a fabric has no messages".into()),
+                }
+            }
+            *own = Some(span);
+            Ok(())
+        })
+    }
+
+    fn end_turn(&mut self) -> Result<()> {
+        let other = self.other.as_ref().ok_or("no other process")?;
+        self.turns += 1;
+        Ok(block_on(self.fabric.put_word(&other.turn, self.turns))?)
+    }
+
+    /// Waits, like a program without other work.
+    fn serve(&mut self, _: &mut dyn FnMut() -> Result<bool>) -> Result<()> {
+        self.turns += 1;
+        let Self { fabric, own_turn, turns, .. } = self;
+        block_on(fabric.wait_until(own_turn, Deps::All, |turn| turn == *turns))?;
+        Ok(())
+    }
+}

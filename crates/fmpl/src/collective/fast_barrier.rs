@@ -1,0 +1,67 @@
+//! The barrier in software, as far as it completes without a long wait.
+
+use super::{direct::Link, edge::Way};
+use crate::{Collective, Communicator, FmplError, Result};
+use rdma_fabric::{fast_path::FastPath, provider::Boxed};
+
+/// A member's progress in a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// The number of children that have arrived.
+    pub(crate) came: usize,
+    /// Whether this member has signalled its arrival to its parent.
+    pub(crate) told: bool,
+    /// Whether its parent has released it.
+    pub(crate) free: bool,
+    /// The number of children that it has released, starting with the last one.
+    pub(crate) let_go: usize,
+}
+
+/// A call of [`Communicator::barrier`].
+pub(crate) struct Barrier<'a> {
+    comm: &'a Communicator,
+    progress: Progress,
+}
+
+impl<'a> Barrier<'a> {
+    pub(crate) fn new(comm: &'a Communicator) -> Self {
+        Barrier { comm, progress: Progress::default() }
+    }
+}
+
+impl<'a> FastPath<'a> for Barrier<'a> {
+    type Out = ();
+    type Error = FmplError;
+
+    /// Makes as much progress as possible without waiting, and records it for `later`.
+    #[inline]
+    fn fast(&mut self) -> Option<()> {
+        let (comm, progress) = (self.comm, &mut self.progress);
+        if !comm.algorithms.is_tree(Collective::Barrier) {
+            return None;
+        }
+        let mut state = comm.enter().ok()?;
+        let state = &mut *state;
+        let (neighbours, mut spins) = state.collectives.neighbours(0)?;
+        let peers = &mut state.peers[..];
+        for child in &neighbours.children[..] {
+            Link::new(comm, peers, *child, Way::Up).signalled(&mut spins)?;
+            progress.came += 1;
+        }
+        if let Some(parent) = neighbours.parent {
+            Link::new(comm, peers, parent, Way::Up).signal()?;
+            progress.told = true;
+            Link::new(comm, peers, parent, Way::Down).signalled(&mut spins)?;
+            progress.free = true;
+        }
+        for child in neighbours.children.iter().rev() {
+            Link::new(comm, peers, *child, Way::Down).signal()?;
+            progress.let_go += 1;
+        }
+        Some(())
+    }
+
+    fn slow(self) -> Boxed<'a, Result<()>> {
+        Box::pin(self.comm.meet_all(self.progress))
+    }
+}

@@ -1,0 +1,208 @@
+//! Mutated steps, by a fabric that alters their operations.
+
+use super::job::content;
+use explore::mutant::Mutant;
+use rdma_fabric::{Rank, RemoteAddr};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    ops::Range,
+    rc::Rc,
+};
+
+/// A mutated step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FmplMutant {
+    /// No rank flushes: a doorbell may arrive before the offer.
+    FlushesNot,
+    /// Rank 0 does not flush: a flag may arrive before the body.
+    SenderFlushesNot,
+    /// Rank 1 does not flush: a header may arrive after the next one, and so may the number of
+    /// messages taken, or wanted.
+    ReceiverFlushesNot,
+    /// Rank 0 offers a message before it is in the spool.
+    OfferedFirst,
+    /// Rank 0 offers a message in the place of the one before the last, which is still offered.
+    OfferedOver,
+    /// Rank 0 does not announce a queued message, as if this could wait until its next call.
+    QueuedInSilence,
+    /// Rank 0 announces a queued message before the node is written.
+    QueuedFirst,
+    /// Rank 0 puts a message that it offers into the receive buffer as well.
+    SpooledAndPut,
+    /// Rank 0 puts all parts of a message into one buffer of the window.
+    OneBuffer,
+    /// Rank 1 does not check the number of a flag, so it takes an offer twice.
+    TakenTwice,
+}
+
+/// The mutant that applies a [`FmplMutant`] once the set-up has completed.
+#[derive(Debug)]
+pub(super) struct Mutated {
+    mutant: FmplMutant,
+    buffer: Rc<Cell<Option<RemoteAddr>>>,
+    rank: Rank,
+    /// The location of the flag of the first message that this rank has offered.
+    offered: Cell<Option<u64>>,
+    /// The location of the number of messages taken, once two messages are offered, and the number
+    /// of times it was read.
+    taken: Cell<Option<(u64, u32)>>,
+    /// Whether the second message has just been offered.
+    has_offered: Cell<bool>,
+    /// The location of the flag of the first message offered to this rank.
+    flag: Cell<Option<u64>>,
+    /// The location of the headers of parts, and the destination of the part in the first one.
+    header: Cell<Option<(u64, Option<u64>)>>,
+    /// The words seen.
+    seen: RefCell<HashMap<u64, u64>>,
+}
+
+const SENDER: Rank = Rank::new(0);
+const RECEIVER: Rank = Rank::new(1);
+/// Words that concern message `n` have `n + 1` in their upper 16 bits.
+const NUMBER: u32 = 48;
+const NEXT: u64 = 1 << NUMBER;
+/// The position of a first word's kind, and the kind of an offer.
+const KIND: u32 = 44;
+const OFFERED: u64 = 3;
+/// The kind of a part's header.
+const WINDOW: u64 = 7;
+/// The bits below a word's number.
+const LOW: u64 = NEXT - 1;
+/// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer starts
+/// 32 bytes after its flag and has 24 bytes; the rest of the second one follows.
+const FLAG: u64 = 8;
+const REST: u64 = 24;
+const SECOND_REST: Range<u64> = 56..80;
+/// The distance of the number of queued messages from the flag of the first message, and the
+/// distance of the number of taken messages from the header.
+const QUEUED: u64 = 24;
+const TAKEN: u64 = 48;
+/// The number of one message taken.
+const ONE: u64 = 1 << 20;
+/// For its third message rank 0 reads the number of messages taken once for each of the two in the
+/// spool, and then to decide the destination of the third one.
+const DECISION: u32 = 3;
+
+/// Returns whether a word offers the first message after the set-up.
+fn offers_first(bits: u64) -> bool {
+    bits >> NUMBER == 1 && bits >> KIND & 15 == OFFERED
+}
+
+impl Mutated {
+    /// Alters the operations of `rank` as soon as there is a `buffer`: the one into which rank 1
+    /// receives.
+    pub(super) fn new(mutant: FmplMutant, buffer: Rc<Cell<Option<RemoteAddr>>>, rank: Rank) -> Self {
+        Mutated {
+            mutant,
+            buffer,
+            rank,
+            flag: Cell::new(None),
+            offered: Cell::new(None),
+            taken: Cell::new(None),
+            has_offered: Cell::new(false),
+            header: Cell::new(None),
+            seen: RefCell::default(),
+        }
+    }
+
+    fn is(&self, mutant: FmplMutant, rank: Rank) -> bool {
+        self.mutant == mutant && self.buffer.get().is_some() && self.rank == rank
+    }
+}
+
+impl Mutated {
+    /// Assumes that the first message was taken when the third one is offered.
+    fn taken_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.has_offered.take() {
+            // The first read for the third message is that of its header.
+            self.taken.set(Some((addr.offset + TAKEN, 0)));
+        }
+        match self.taken.get() {
+            Some((taken, looks)) if taken == addr.offset => {
+                self.taken.set(Some((taken, looks + 1)));
+                let decides = looks + 1 == DECISION && self.mutant == FmplMutant::OfferedOver;
+                if decides { bits.max(ONE) } else { bits }
+            }
+            _ => bits,
+        }
+    }
+
+    /// Replaces the destination of a part by that of the first part.
+    fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        match self.header.get() {
+            _ if bits >> KIND & 15 == WINDOW => {
+                let buffer = self.header.get().and_then(|(_, buffer)| buffer);
+                self.header.set(Some((addr.offset, buffer)));
+                bits
+            }
+            Some((header, buffer)) if addr.offset == header + 8 && bits >> NUMBER > 0 => {
+                let first = buffer.unwrap_or(bits & LOW);
+                self.header.set(Some((header, Some(first))));
+                bits & !LOW | first
+            }
+            _ => bits,
+        }
+    }
+}
+
+impl Mutant for Mutated {
+    fn flushes(&self, _: Option<Rank>) -> bool {
+        match self.mutant {
+            FmplMutant::FlushesNot => self.buffer.get().is_none(),
+            _ => !self.is(FmplMutant::SenderFlushesNot, SENDER) && !self.is(FmplMutant::ReceiverFlushesNot, RECEIVER),
+        }
+    }
+
+    fn late(&self, _: RemoteAddr, _: u64) -> bool {
+        // The third message is the first one in the queue.
+        let queues = self.is(FmplMutant::QueuedFirst, SENDER) && self.taken.get().is_some();
+        queues || self.is(FmplMutant::OfferedFirst, SENDER)
+    }
+
+    fn sees_put(&self, addr: RemoteAddr, bits: u64) {
+        if self.rank == SENDER && self.buffer.get().is_some() && bits >> KIND & 15 == OFFERED {
+            match bits >> NUMBER {
+                1 => self.offered.set(Some(addr.offset)),
+                2 => self.has_offered.set(true),
+                _ => {}
+            }
+        }
+    }
+
+    fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        let is_queued = self.offered.get().is_some_and(|flag| addr.offset == flag + QUEUED);
+        (!is_queued || !self.is(FmplMutant::QueuedInSilence, SENDER)).then_some(bits)
+    }
+
+    fn puts_before(&self, _: RemoteAddr, bits: u64) -> Option<(RemoteAddr, u64)> {
+        let both = self.is(FmplMutant::SpooledAndPut, SENDER) && offers_first(bits);
+        Some((self.buffer.get().filter(|_| both)?, content(0, 0)))
+    }
+
+    fn seen(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.is(FmplMutant::OneBuffer, SENDER) {
+            return self.first_buffer(addr, bits);
+        }
+        if self.is(FmplMutant::OfferedOver, SENDER) || self.is(FmplMutant::QueuedFirst, SENDER) {
+            return self.taken_early(addr, bits);
+        }
+        if !self.is(FmplMutant::TakenTwice, RECEIVER) {
+            return bits;
+        }
+        if offers_first(bits) {
+            self.flag.set(Some(addr.offset));
+        }
+        let mut seen = self.seen.borrow_mut();
+        seen.insert(addr.offset, bits);
+        // A word that does not concern the second message is replaced by the word of the first one,
+        // numbered as the second's.
+        let behind = match self.flag.get().and_then(|flag| addr.offset.checked_sub(flag)) {
+            Some(FLAG) => FLAG,
+            Some(behind) if SECOND_REST.contains(&behind) => REST,
+            _ => return bits,
+        };
+        let first = seen.get(&(addr.offset - behind)).filter(|_| bits >> NUMBER != 2);
+        first.map_or(bits, |first| first + NEXT)
+    }
+}

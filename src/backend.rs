@@ -1,0 +1,125 @@
+//! The providers that ranks run on, by name.
+
+use rdma_fabric::{Fabric, FabricError};
+use std::str::FromStr;
+use tofu2_sim::shm;
+
+/// The provider on which the ranks of a program run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Backend {
+    /// Processes of this machine over shared memory, in wall-clock time.
+    #[default]
+    Shm,
+    /// Threads of this process, in wall-clock time.
+    Threads,
+    /// Processes of several machines: over shared memory within each, with the feature `ofi` over
+    /// libfabric between them, in wall-clock time. Linux only.
+    Cluster,
+    /// Tasks of one simulator, in virtual time.
+    Virt,
+}
+
+/// The error for a name that no backend has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not one of shm, threads, cluster, virt")]
+pub struct UnknownBackend;
+
+/// The transport between ranks of one node of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnNode {
+    /// Shared memory.
+    #[default]
+    Shm,
+    /// The network, as if each were on a separate node.
+    Ofi,
+}
+
+/// The error for a name that is not an [`OnNode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not one of shm, ofi")]
+pub struct UnknownOnNode;
+
+impl FromStr for OnNode {
+    type Err = UnknownOnNode;
+
+    fn from_str(name: &str) -> Result<Self, UnknownOnNode> {
+        match name {
+            "shm" => Ok(OnNode::Shm),
+            "ofi" => Ok(OnNode::Ofi),
+            _ => Err(UnknownOnNode),
+        }
+    }
+}
+
+/// How words of other ranks of a cluster are loaded, stored and changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AtomicsBy {
+    /// By the target's CPU, which receives a message.
+    #[default]
+    Cpu,
+    /// By the network, with libfabric's atomics. Requires one rank per node, and
+    /// [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is false.
+    Nic,
+}
+
+/// The error for a name that is not an [`AtomicsBy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not one of cpu, nic")]
+pub struct UnknownAtomicsBy;
+
+impl FromStr for AtomicsBy {
+    type Err = UnknownAtomicsBy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAtomicsBy> {
+        match name {
+            "cpu" => Ok(AtomicsBy::Cpu),
+            "nic" => Ok(AtomicsBy::Nic),
+            _ => Err(UnknownAtomicsBy),
+        }
+    }
+}
+
+impl FromStr for Backend {
+    type Err = UnknownBackend;
+
+    fn from_str(name: &str) -> Result<Self, UnknownBackend> {
+        match name {
+            "shm" => Ok(Backend::Shm),
+            "threads" => Ok(Backend::Threads),
+            "cluster" => Ok(Backend::Cluster),
+            "virt" => Ok(Backend::Virt),
+            _ => Err(UnknownBackend),
+        }
+    }
+}
+
+impl Backend {
+    /// Attaches this process to its job as a rank, as an *attached process*: for a library whose
+    /// callers own `main`, such as a C library, between its "open" and "close" calls. Futures of
+    /// the fabric run on the calling thread, by [`block_on`](crate::block_on).
+    ///
+    /// `onesided run` starts the ranks. A process that was started without it is a job of one rank,
+    /// unless another launcher (`mpirun`, `srun`) started it as one of several, which is an error.
+    /// An attached process leaves its job when the last clone of its fabric is dropped, or by
+    /// ending with code 0; if it ends by a signal, or with another code, it is lost to its peers.
+    /// See [`attach_process`](tofu2_sim::shm::attach_process).
+    ///
+    /// # Errors
+    /// The errors of [`attach_process`](tofu2_sim::shm::attach_process), such as
+    /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
+    /// another launcher's job; [`FabricError::Unsupported`] if ranks are not processes here.
+    pub fn attach(self) -> Result<Fabric, FabricError> {
+        match self {
+            Backend::Shm => {
+                #[cfg(target_os = "linux")]
+                if std::env::var_os(shm::JOB_VARIABLE).is_none() {
+                    crate::cluster::is_alone(&|name| std::env::var_os(name))?;
+                }
+                shm::attach_process()
+            }
+            Backend::Threads => Err(FabricError::Unsupported { feature: &"attaching to ranks that are threads" }),
+            Backend::Cluster => Err(FabricError::Unsupported { feature: &"attaching to ranks of several machines" }),
+            Backend::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),
+        }
+    }
+}
