@@ -76,8 +76,38 @@ pub fn run(cases: Vec<Case>) -> ExitCode {
     run_with(env::args(), cases)
 }
 
+/// The options that take the next argument as their value.
+const WITH_VALUE: [&str; 6] = ["--test-threads", "--logfile", "--skip", "--color", "--format", "-Z"];
+
+/// Splits arguments into options and filters: libtest-mimic accepts a single filter, libtest any number.
+fn split(arguments: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<String>) {
+    let mut arguments = arguments.into_iter();
+    // The first one is the program.
+    let (mut options, mut filters): (Vec<_>, _) = (arguments.next().into_iter().collect(), Vec::new());
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            filters.extend(arguments.by_ref());
+        } else if !argument.starts_with('-') {
+            filters.push(argument);
+        } else {
+            let value = if WITH_VALUE.contains(&&*argument) { arguments.next() } else { None };
+            options.extend([argument].into_iter().chain(value));
+        }
+    }
+    (options, filters)
+}
+
 fn run_with(arguments: impl IntoIterator<Item = String>, cases: Vec<Case>) -> ExitCode {
-    let mut arguments = Arguments::from_iter(arguments);
+    let (options, filters) = split(arguments);
+    let mut arguments = Arguments::from_iter(options);
+    let is_exact = arguments.exact;
+    let is_named = |name: &str, patterns: &[String]| {
+        patterns.iter().any(|pattern| if is_exact { name == pattern } else { name.contains(pattern) })
+    };
+    let is_selected = |name: &str| (filters.is_empty() || is_named(name, &filters)) && !is_named(name, &arguments.skip);
+    // libtest-mimic skips the others by their full names, and counts them.
+    let others = cases.iter().filter(|case| !is_selected(case.name())).map(|case| case.name.clone()).collect();
+    (arguments.exact, arguments.skip) = (true, others);
     // Limits, signals and the children of a case are those of the whole process.
     arguments.test_threads = Some(1);
     let trial = |Case { name, is_ignored, run }: Case| {
@@ -130,7 +160,12 @@ mod tests {
         let [good, bad] = [ExitCode::SUCCESS, ExitCode::from(101)].map(|code| format!("{code:?}"));
         assert_eq!(outcome(&[]), (bad.clone(), 7), "all but ignored ones, also after a failure");
         assert_eq!(outcome(&["a::"]), (good.clone(), 3));
-        assert_eq!(outcome(&["--exact", "b::four"]), (bad, 4));
+        assert_eq!(outcome(&["--exact", "b::four"]), (bad.clone(), 4));
+        assert_eq!(outcome(&["two", "four"]), (bad, 6), "any of the filters");
+        assert_eq!(outcome(&["one", "--skip", "four", "--", "two", "b::"]), (good.clone(), 3));
+        assert_eq!(outcome(&["--exact", "a::one", "two"]), (good.clone(), 1));
+        assert_eq!(outcome(&["--ignored", "one", "two", "--test-threads", "2"]), (good.clone(), 0));
+        assert_eq!(outcome(&["--include-ignored", "--color", "never", "long", "one"]), (good.clone(), 9));
         assert_eq!(outcome(&["--skip", "four", "--test-threads=2"]), (good.clone(), 3));
         assert_eq!(outcome(&["--ignored"]), (good.clone(), 8));
         assert_eq!(outcome(&["--list"]), (good, 0));

@@ -1,5 +1,5 @@
 //! Programs in C and Fortran, linked with the library and run with and without a launcher. Without
-//! arguments, or with substrings of case names, this program runs the cases; with `launch` it is
+//! arguments, or with options of `cargo test`, this program runs the cases; with `launch` it is
 //! the launcher of a job.
 
 #[cfg(not(target_os = "linux"))]

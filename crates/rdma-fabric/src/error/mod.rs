@@ -6,8 +6,10 @@ use crate::{
     control_queue::QueueError,
 };
 
+mod class;
 mod details;
 
+pub use class::ErrorClass;
 pub use details::{
     BlocksError, CellWidth, CrossCopy, LengthMismatch, Misaligned, Mismatch, MulticastError, NoAtomics, NoAtomicsCause,
     OutOfBounds, OutOfMachineMemory, OutOfMemory, Setting,
@@ -18,7 +20,7 @@ pub use details::{
 pub type Literal = &'static &'static str;
 
 /// The error of a fabric call that was refused or failed. Each variant carries the numbers needed
-/// to find the cause.
+/// to find the cause; [`FabricError::class`] groups them.
 ///
 /// It is two words in size: a larger error would cost every call that succeeds. Details that don't
 /// fit are boxed; they are converted to a `FabricError` by `From`.

@@ -127,8 +127,7 @@ impl Drop for Hand<'_> {
 pub(super) struct Set {
     fabric: Fabric,
     puts: Vec<TriggeredPut>,
-    /// [`Caps::immediate`](crate::Caps::immediate): whether [`Set::go_now`] posts puts, or leaves
-    /// them to [`Set::go`].
+    /// Whether [`Set::go_now`] posts puts, or leaves them to [`Set::go`]: posting takes no time.
     immediate: bool,
     /// The number that the puts are armed with.
     number: u64,
@@ -152,7 +151,9 @@ enum Left {
 impl Set {
     pub(super) fn new(fabric: &Fabric, mut puts: Vec<TriggeredPut>, ranks: Arc<[Rank]>) -> Self {
         puts.iter_mut().for_each(|put| put.over(&fabric.caps()));
-        let immediate = fabric.caps().immediate;
+        // Not `Caps::immediate`: over a network, posts need no wait, either, although the operations
+        // complete later.
+        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
     }
 

@@ -253,7 +253,7 @@ impl BarrierUnit for Endpoint {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Values>>> {
         let idle = || FabricError::from(GateError::Idle(gate));
-        // The wait_state holds 1 + the round that was in progress at the first poll.
+        // The wait state holds 1 + the round that was in progress at the first poll.
         let round = match wait_state.0[ROUND].checked_sub(1) {
             Some(round) => round,
             None => self.in_flight(&self.own_gates(), gate)?.1,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! segment: | header | region table | notice ring | gates | directory of queues | heap: symmetric → … ← local |
-//! control: | job | one control_record per rank |
+//! control: | job | one control record per rank |
 //! file:    | control | segment of rank 0 | … | segment of the last rank |
 //! ```
 //! (Where ranks are threads of one process there is no file.)

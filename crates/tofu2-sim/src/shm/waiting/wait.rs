@@ -245,7 +245,7 @@ impl<'a> Wait<'a> {
         wait_state: &mut WaitState,
         poll: impl FnOnce(&mut Self) -> Poll<T>,
     ) -> Poll<T> {
-        // Dropping it would release the waker that the wait_state still holds.
+        // Dropping it would release the waker that the wait state still holds.
         let mut wait = ManuallyDrop::new(Wait::of(endpoint, wait_state));
         let stands = poll(&mut wait);
         let flag = |set: bool, bit| if set { bit } else { 0 };
