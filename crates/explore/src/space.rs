@@ -1,7 +1,7 @@
 //! Explicit-state search: visits every state of a [transition system](System) once.
 //!
-//! [`Search`] follows all moves depth first and counts what it meets. Where it finds a violation,
-//! [`shortest`] searches a second time, breadth first, for a path that no other is shorter than.
+//! [`Search`] follows all moves depth first and counts states. After a violation, [`shortest`]
+//! searches again, breadth first, for a shortest path to one.
 //! The [`Explorer`](crate::Explorer) is one such system; a hand-written model is another:
 //!
 //! ```
@@ -77,12 +77,12 @@ pub trait System {
     type State: Clone;
     /// A move from a state to another.
     type Move: Copy;
-    /// What is wrong with a move or a state.
+    /// The fault of a move or a state.
     type Violation;
     /// The reason why a whole search is abandoned; [`Infallible`](std::convert::Infallible) if
     /// there is none.
     type Abort;
-    /// What identifies a state: usually a 128-bit fingerprint, `u128`, or else the [`Whole`] state.
+    /// The identification of a state: usually a 128-bit fingerprint, `u128`, or else the [`Whole`] state.
     type Key: Key;
 
     /// Returns the first state.

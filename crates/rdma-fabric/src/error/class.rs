@@ -2,7 +2,7 @@
 
 use super::FabricError;
 
-/// The class of a [`FabricError`]: which calls can return it, and what a caller can do.
+/// The class of a [`FabricError`]: which calls return it, and the state afterwards.
 ///
 /// | class | returned by | state afterwards |
 /// |---|---|---|

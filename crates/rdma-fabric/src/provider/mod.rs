@@ -64,7 +64,7 @@
 //! /// Calls `act` with the bytes of a place.
 //! fn access<R>(place: &Place, act: impl FnOnce(&mut [u8]) -> R) -> Result<R> {
 //!     let foreign = FabricError::Unsupported { feature: &"a place of another provider" };
-//!     let (memory, addr) = (place.kept::<Arc<Memory>>().ok_or(foreign)?, place.addr());
+//!     let (memory, addr) = (place.keep_alive::<Arc<Memory>>().ok_or(foreign)?, place.addr());
 //!     let start = addr.offset as usize;
 //!     match &mut *memory.0.lock().unwrap() {
 //!         Some(bytes) => Ok(act(&mut bytes[start..start + place.len()])),

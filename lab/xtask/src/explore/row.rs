@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct Row {
     pub(super) name: String,
     /// Whether a step of the lock is mutated, so that a violation is expected.
-    pub(super) mutation: bool,
+    pub(super) mutant: bool,
     pub(super) states: u64,
     pub(super) transitions: u64,
     pub(super) longest_path: usize,
@@ -44,8 +44,8 @@ impl Row {
             Explored::Orders(report) => Row::of_orders(exploration, report),
             Explored::Random(sample) => Row::of_random_runs(sample),
         };
-        let (name, mutation) = (exploration.name().to_owned(), exploration.is_mutant());
-        Row { name, mutation, as_expected: mutation == row.what.is_some(), seconds: took.as_secs_f64(), ..row }
+        let (name, mutant) = (exploration.name().to_owned(), exploration.is_mutant());
+        Row { name, mutant, as_expected: mutant == row.what.is_some(), seconds: took.as_secs_f64(), ..row }
     }
 
     fn of_orders(exploration: &Exploration, report: &Report) -> Self {
@@ -107,10 +107,10 @@ impl Row {
         let short: String = what.chars().take(70).collect();
         let short = if short.len() < what.len() { format!("{short} …") } else { short };
         match (self.verdict, self.moves) {
-            ("violated", None) if self.mutation => format!("caught at random: {short}"),
-            ("violated", Some(moves)) if self.mutation => format!("caught in {moves} moves: {short}"),
+            ("violated", None) if self.mutant => format!("caught at random: {short}"),
+            ("violated", Some(moves)) if self.mutant => format!("caught in {moves} moves: {short}"),
             ("violated", _) => format!("VIOLATED: {short}"),
-            _ if self.mutation => "NOT CAUGHT".to_owned(),
+            _ if self.mutant => "NOT CAUGHT".to_owned(),
             _ if self.what.is_some() => format!("WRONG: {short}"),
             ("sampled", _) => format!("nothing wrong in {} random runs", self.runs),
             ("stopped", _) => "stopped there, nothing wrong so far".to_owned(),
@@ -140,7 +140,7 @@ pub(super) fn filled(rows: &[Row]) -> Table {
 /// Returns a sentence with the number of rows that are as expected.
 pub(super) fn summary(rows: &[Row]) -> String {
     let unexpected = rows.iter().filter(|row| !row.as_expected).count();
-    let parted = |mutation: bool| rows.iter().filter(|row| row.parted > 0 && row.mutation == mutation).count();
+    let parted = |mutant: bool| rows.iter().filter(|row| row.parted > 0 && row.mutant == mutant).count();
     format!(
         "{} of {} as expected; something could come in the middle of an atomic in {} without a mutant, {} with one",
         rows.len() - unexpected,

@@ -37,7 +37,8 @@ mod sr8000;
 mod tables;
 mod timing;
 
-pub(super) use timing::{LONGEST, MOST_ENGINES, QueueTable, Timing};
+pub(super) use bounds::{LONGEST, MOST_ENGINES};
+pub(super) use timing::{QueueTable, Timing};
 
 use rdma_fabric::FabricError;
 use std::borrow::Cow;
