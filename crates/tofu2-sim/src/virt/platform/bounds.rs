@@ -4,11 +4,6 @@
 use super::{Platform, Unit};
 use rdma_fabric::FabricError;
 
-/// The most engines of a node.
-pub(crate) const MOST_ENGINES: u32 = 16;
-/// The longest time of a payload, in picoseconds: a quarter of virtual time, so that a sum of two of
-/// them and of times of the table stays within it.
-pub(crate) const LONGEST: u64 = u64::MAX / 4;
 /// The largest packet header, in bytes.
 const OVERHEAD: u64 = 1 << 20;
 

@@ -37,8 +37,7 @@ mod sr8000;
 mod tables;
 mod timing;
 
-pub(super) use bounds::{LONGEST, MOST_ENGINES};
-pub(super) use timing::{QueueTable, Timing};
+pub(super) use timing::{LONGEST, MOST_ENGINES, QueueTable, Timing};
 
 use rdma_fabric::FabricError;
 use std::borrow::Cow;

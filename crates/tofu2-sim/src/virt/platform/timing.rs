@@ -14,7 +14,6 @@
 
 use super::{
     DESCRIPTOR, Platform,
-    bounds::{LONGEST, MOST_ENGINES},
     parts::{ATOMICS, COLOURS, CROSSBARS, GATES, ORDERED_PUTS, QUEUES},
     software::Software,
 };
@@ -83,6 +82,11 @@ pub(crate) struct Timing {
 
 /// Payload bytes that the latency figures already include.
 const FREE_BYTES: u64 = 8;
+/// The most engines of a node.
+pub(crate) const MOST_ENGINES: u32 = 16;
+/// The longest time of a payload, in picoseconds: a quarter of virtual time, so that a sum of two of
+/// them and of times of the table stays within it.
+pub(crate) const LONGEST: u64 = u64::MAX / 4;
 
 impl Timing {
     pub(crate) fn new(platform: &Platform, receive_engines: u32) -> Result<Self, FabricError> {
@@ -103,10 +107,8 @@ impl Timing {
         if room == 0 {
             return Err(wrong("engine_room is 0".to_owned()));
         }
-        #[expect(
-            clippy::arithmetic_side_effects,
-            reason = "few engines (a job refuses more), shares of at most 10,000"
-        )]
+        // A job refuses more receive engines than the node has.
+        #[expect(clippy::arithmetic_side_effects, reason = "few engines, and a share of at most 10,000")]
         let service = (1..=u64::from(receive_engines.clamp(1, MOST_ENGINES)))
             .map(|k| (u128::from(alone) * u128::from(serial * k + 10_000 - serial) / u128::from(10_000 * k)) as u64)
             .collect();
@@ -241,7 +243,10 @@ impl Timing {
 pub(super) fn scaled(bytes: u64, femtos: u64) -> u64 {
     match bytes.checked_mul(femtos) {
         Some(product) => product / 1000,
-        None => (u128::from(bytes).saturating_mul(femtos.into()) / 1000).min(LONGEST.into()) as u64,
+        None => {
+            let picos = u128::from(bytes).saturating_mul(femtos.into()) / 1000;
+            picos.min(LONGEST.into()) as u64
+        }
     }
 }
 
