@@ -1,7 +1,7 @@
 //! Test programs that run themselves again as other processes.
 //!
 //! Such a program has its own `main` (`harness = false`), which selects a role by the first argument.
-//! Without a role it runs [cases]. A case starts [children](child) of the same program.
+//! Without a role it runs [cases](mod@cases). A case starts [children](child) of the same program.
 
 #![forbid(unsafe_code)]
 
