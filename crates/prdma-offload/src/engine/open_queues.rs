@@ -20,7 +20,7 @@ use rdma_fabric::{
 /// where an engine has no free queue, any engine is used.
 ///
 /// # Errors
-/// As [`QueueUnit::open`]; [`PrdmaError::Limit`].
+/// As [`QueueUnit::open`](rdma_fabric::control_queue::QueueUnit::open); [`PrdmaError::Limit`].
 pub(crate) fn open_queue(
     fabric: &Fabric,
     number: usize,
@@ -138,7 +138,7 @@ impl OpenQueues {
     /// notice.
     ///
     /// # Errors
-    /// As [`QueueUnit::open`]: nothing is left open.
+    /// As [`QueueUnit::open`](rdma_fabric::control_queue::QueueUnit::open): nothing is left open.
     pub(crate) fn open(fabric: &Fabric, form: Form, demands: &[Demand], partitions: u64) -> Result<Self> {
         let Assignments { queues, assigned } = assign_queues(form, demands);
         let open = |(number, shape): (usize, Shape)| {

@@ -267,9 +267,9 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
 /// closure that captures the values shared by all ranks.
 ///
-/// A program uses the facilities of its provider; [`Fabric::caps`], [`QueueUnit::limits`] and
-/// [`GateUnit::limits`] report them at run time. It has no hidden state, clock or random
-/// source outside the fabric, so that a simulated run can be replayed.
+/// A program uses the facilities of its provider; [`Fabric::caps`] and the limits of
+/// [`Fabric::queues`] and [`Fabric::gates`] report them at run time. It has no hidden state, clock
+/// or random source outside the fabric, so that a simulated run can be replayed.
 ///
 /// A program must not share its fabric with other threads; a rank that does so is run by the
 /// provider's entry points for such ranks (`run_with`, `launch_shared`), because a job whose

@@ -75,7 +75,7 @@ impl Barrier {
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if the barrier was not started, [`crate::FabricError::PeerLost`]
-    /// if a member died, otherwise as [`GateUnit::poll`](crate::GateUnit::poll).
+    /// if a member died, otherwise as [`GateUnit::poll`](crate::barrier::GateUnit::poll).
     pub async fn wait(&mut self) -> Result<()> {
         self.0.wait().await.map(drop)
     }
@@ -168,7 +168,7 @@ impl<T: GateValue> Reduction<T> {
     /// # Errors
     /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members
     /// passed different operations or numbers of values, [`crate::FabricError::PeerLost`] if a
-    /// member died, otherwise as [`GateUnit::poll`](crate::GateUnit::poll).
+    /// member died, otherwise as [`GateUnit::poll`](crate::barrier::GateUnit::poll).
     pub async fn wait(&mut self) -> Result<Reduced<T>> {
         let values = self.channel.wait().await?;
         self.result(values)

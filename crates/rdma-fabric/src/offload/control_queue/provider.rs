@@ -11,7 +11,7 @@ use core::{
     task::{Context, Poll},
 };
 
-/// The control queues of a rank: see [`crate::QueueUnit::open`].
+/// The control queues of a rank: see [`crate::control_queue::QueueUnit::open`].
 pub trait Queues {
     /// Returns the limits of the rank's queues.
     fn limits(&self) -> QueueLimits;

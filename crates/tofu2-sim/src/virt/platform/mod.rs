@@ -21,9 +21,9 @@
 //! | part | first constant | without it |
 //! |---|---|---|
 //! | atomics | `atomics` | every atomic is [`rdma_fabric::FabricError::NoAtomics`] |
-//! | barrier unit | `barrier_gates` | [`rdma_fabric::GateUnit::alloc`] is `Unsupported` |
+//! | barrier unit | `barrier_gates` | [`rdma_fabric::barrier::GateUnit::alloc`] is `Unsupported` |
 //! | hardware barriers | `barrier_colours` | [`rdma_fabric::Fabric::barrier_colours`] is 0 |
-//! | control queues | `queue_depth` | [`rdma_fabric::QueueUnit::open`] is `Unsupported` |
+//! | control queues | `queue_depth` | [`rdma_fabric::control_queue::QueueUnit::open`] is `Unsupported` |
 //! | order of puts | `ordered_puts` | [`rdma_fabric::Caps::puts_in_order`] is false |
 //! | crossbars | `crossbar_row` | jobs that do not specify a network have a torus |
 
