@@ -34,7 +34,7 @@ pub(crate) enum HostsError {
     #[error("the program on host {host} ended with {code} before it started ranks: {said}")]
     NoAgent { host: String, code: i32, said: String },
     /// The program on that host sent nothing in time.
-    #[error("nothing was heard from host {host} within {within:?}: {said}")]
+    #[error("no message from host {host} within {within:?}: {said}")]
     Silent { host: String, within: Duration, said: String },
     /// The program on that host could not start its ranks.
     #[error("host {host}: {problem}")]

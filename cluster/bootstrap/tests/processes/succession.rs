@@ -125,5 +125,5 @@ pub(crate) fn a_job_is_cut_again_after_a_succession() {
     stop(&[&parts[4]]);
     all_resume(&mut parts[3..4], &[4]);
     parts[4].signal(Signal::CONT);
-    assert!(parts[4].after("dismissed").contains("nothing was heard from it"));
+    assert!(parts[4].after("dismissed").contains("no message from it"));
 }

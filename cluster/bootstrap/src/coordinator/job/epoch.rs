@@ -53,7 +53,7 @@ impl Job {
     /// Marks the ranks as lost that were silent for the lease.
     pub(super) fn lose_silent(&mut self, now: Instant) {
         let lease = self.plan.lease;
-        let text = format!("nothing was heard from it for {lease:?}");
+        let text = format!("no message from it for {lease:?}");
         let silent = self.members.iter().enumerate();
         let silent = silent.filter(|(_, member)| member.line.is_some() && now.duration_since(member.heard) >= lease);
         let silent: Vec<_> = silent.map(|(index, _)| (index, text.clone(), true)).collect();
