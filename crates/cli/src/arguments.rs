@@ -71,7 +71,7 @@ pub(crate) struct Reproduce {
     /// Write the rows as a JSON array; `-` is standard output, where it replaces the table.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Exit with 1 if a prediction or calibrated value misses its bound.
+    /// Exit with 1 if a verdict differs from the recorded one: a new miss, a miss that no longer is one, a lost calibration.
     #[arg(long)]
     pub(crate) check: bool,
     /// Write a page with plots, DIR/index.html.
@@ -96,10 +96,17 @@ pub(crate) struct Reproduce {
     /// A twentieth of the work: a smoke test, marked as such.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Also run what no paper measured: other machines, forms and sizes, and print their tables.
+    /// `--report` and `--full` include it.
+    #[arg(long)]
+    pub(crate) what_if: bool,
     /// All steps of the reflects (500 of three stages instead of one stage, which are all alike),
     /// flat-parallel on all nodes: takes hours.
     #[arg(long, conflicts_with = "quick")]
     pub(crate) full: bool,
+    /// Print the trace hash of each job.
+    #[arg(long)]
+    pub(crate) hashes: bool,
     /// List the recorded figures that are not simulated yet, too, of all papers.
     #[arg(long)]
     pub(crate) all: bool,
@@ -114,6 +121,11 @@ pub(crate) enum ShapeChoice {
 }
 
 impl Reproduce {
+    /// Returns whether to run the jobs that no published figure needs.
+    pub(crate) fn includes_what_if(&self) -> bool {
+        self.what_if || self.full || self.report.is_some()
+    }
+
     /// Returns the papers to simulate: all, if none is named.
     pub(crate) fn papers(&self) -> Vec<Paper> {
         match self.paper {

@@ -8,6 +8,7 @@ mod manual;
 mod placement;
 mod plans;
 mod reproduce;
+mod runs;
 mod start;
 
 use arguments::{Arguments, Command};

@@ -7,8 +7,7 @@ use repro::{
 };
 use tofu2_sim::virt::Timeline;
 
-/// The plans of the requested papers. They run in this order, and their jobs are numbered
-/// consecutively.
+/// The plans of the requested papers. Their jobs are numbered consecutively in this order.
 #[derive(Debug)]
 pub(crate) struct Plans {
     pub(crate) lock: Option<LockPlan>,
@@ -48,6 +47,15 @@ impl Plans {
             (false, false) => XmpPlan::paper(seed),
         });
         let mut plans = Plans { lock, acp, prdma, fmpl, xmp };
+        if !options.includes_what_if() {
+            plans = Plans {
+                lock: plans.lock.map(LockPlan::published),
+                acp: plans.acp.map(AcpPlan::published),
+                prdma: plans.prdma.map(PrdmaPlan::published),
+                fmpl: plans.fmpl.map(FmplPlan::published),
+                xmp: plans.xmp.map(XmpPlan::published),
+            };
+        }
         if options.trace.is_some() {
             plans.trace(options.trace_job.get())?;
         }
@@ -89,11 +97,20 @@ impl Plans {
         }
     }
 
+    /// Returns the number of jobs of each paper's plan.
+    pub(crate) fn jobs_by_paper(&self) -> [usize; 5] {
+        [
+            self.lock.as_ref().map_or(0, LockPlan::jobs),
+            self.acp.as_ref().map_or(0, AcpPlan::jobs),
+            self.prdma.as_ref().map_or(0, |plan| plan.jobs.len()),
+            self.fmpl.as_ref().map_or(0, FmplPlan::jobs),
+            self.xmp.as_ref().map_or(0, XmpPlan::jobs),
+        ]
+    }
+
     /// Returns the number of jobs of all plans.
     pub(crate) fn jobs(&self) -> usize {
-        let of_prdma = self.prdma.as_ref().map_or(0, |plan| plan.jobs.len());
-        let others = self.fmpl.as_ref().map_or(0, FmplPlan::jobs) + self.xmp.as_ref().map_or(0, XmpPlan::jobs);
-        self.lock.as_ref().map_or(0, LockPlan::jobs) + self.acp.as_ref().map_or(0, AcpPlan::jobs) + of_prdma + others
+        self.jobs_by_paper().iter().sum()
     }
 
     /// Returns a description of the work that is reduced relative to the papers, if any.

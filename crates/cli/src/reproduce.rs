@@ -1,12 +1,15 @@
 //! `onesided reproduce`.
 
-use crate::{arguments::Reproduce, plans::Plans};
+use crate::{
+    arguments::Reproduce,
+    plans::Plans,
+    runs::{self, Runs},
+};
 use observe::{Output, emit, print};
 use repro::{
     JobRecord, acp_paper, figures, fmpl_paper, lock_paper,
     outcome::Row,
     prdma_paper,
-    progress::Progress,
     provenance::Provenance,
     report::{self, Results},
     table, unpublished, xmp_paper,
@@ -14,7 +17,8 @@ use repro::{
 use std::{error::Error, io::Write as _, path::Path, process::ExitCode};
 use tofu2_sim::virt::Timeline;
 
-/// Simulates, compares and prints. The exit code is 1 if `--check` found a miss.
+/// Simulates, compares and prints. The exit code is 1 if `--check` found a verdict that is not the
+/// recorded one.
 pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>> {
     if options.trace_forms {
         for form in prdma_paper::forms()? {
@@ -24,13 +28,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     }
     let plans = Plans::of(options)?;
     let outputs = Outputs::open(options)?;
-    let mut progress = Progress::stderr();
-    progress.expect(plans.jobs());
-    let lock = plans.lock.as_ref().map(|plan| lock_paper::run(plan, &mut progress)).transpose()?;
-    let acp = plans.acp.as_ref().map(|plan| acp_paper::run(plan, &mut progress)).transpose()?;
-    let prdma = plans.prdma.as_ref().map(|plan| prdma_paper::run(plan, &mut progress)).transpose()?;
-    let fmpl = plans.fmpl.as_ref().map(|plan| fmpl_paper::run(plan, &mut progress)).transpose()?;
-    let xmp = plans.xmp.as_ref().map(|plan| xmp_paper::run(plan, &mut progress)).transpose()?;
+    let Runs { lock, acp, prdma, fmpl, xmp } = runs::run(&plans)?;
     let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
     rows.extend(acp.iter().flat_map(acp_paper::compare));
     rows.extend(prdma.iter().flat_map(prdma_paper::compare));
@@ -62,13 +60,16 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         out.write(|mut file| file.write_all(page.as_bytes()))?;
         emit(format_args!("report: {}", path.display()));
     }
-    let misses = rows.iter().filter(|row| row.verdict().fails()).map(miss).collect::<Vec<_>>();
+    let differing = rows.iter().filter(|row| row.differs()).map(difference).collect::<Vec<_>>();
     if options.all {
         let simulated: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         rows.extend(figures::all().filter(|f| !simulated.iter().any(|id| id == f.id)).map(Row::unsimulated));
     }
     output(options, outputs.json, &rows, Some(&made))?;
-    if options.json.as_deref() != Some(Path::new("-")) {
+    if options.hashes && options.json.as_deref() != Some(Path::new("-")) {
+        print(&made.hashes())?;
+    }
+    if options.includes_what_if() && options.json.as_deref() != Some(Path::new("-")) {
         if let Some(runs) = &lock {
             print(&unpublished::what_if(&runs.what_if))?;
             print(&unpublished::stencils(&runs.stencils))?;
@@ -93,9 +94,9 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         }
     }
 
-    if options.check && !misses.is_empty() {
-        for miss in misses {
-            emit(format_args!("check: {miss}"));
+    if options.check && !differing.is_empty() {
+        for difference in differing {
+            emit(format_args!("check: {difference}"));
         }
         return Ok(ExitCode::from(1));
     }
@@ -152,14 +153,17 @@ fn output(
     Ok(print(&table::render(rows, made))?)
 }
 
-fn miss(row: &Row) -> String {
+/// Returns why a row fails the check.
+fn difference(row: &Row) -> String {
+    let place = if row.within == Some(true) { "within" } else { "outside" };
     format!(
-        "{}{}: {} is outside {}{}",
+        "{}{}: {} is {place} {}{}{}",
         row.id,
         row.case.as_ref().map_or(String::new(), |case| format!(" [{case}]")),
         row.simulated.map_or("nothing".into(), |value| format!("{value} {}", row.unit)).trim_end(),
         row.bound.map_or("no bound".into(), |bound| bound.to_string()),
         row.published.map_or(String::new(), |value| format!(" of {value} {}", row.unit)).trim_end(),
+        if row.known_miss { "; the figure is recorded as a miss" } else { "" },
     )
 }
 
@@ -176,6 +180,9 @@ fn command(options: &Reproduce) -> String {
     if options.quick {
         command.push_str(" --quick");
     }
+    if options.includes_what_if() && !options.full {
+        command.push_str(" --what-if");
+    }
     if options.full {
         command.push_str(" --full");
     }
@@ -187,11 +194,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_miss_names_value_bound_and_figure() {
+    fn a_difference_names_value_bound_and_figure() {
         let figure = figures::find("L1").expect("L1");
-        assert_eq!(miss(&Row::simulated(figure, 2.6)), "L1: 2.6 µs is outside ±10 % of 2.3 µs");
+        assert_eq!(difference(&Row::simulated(figure, 2.6)), "L1: 2.6 µs is outside ±10 % of 2.3 µs");
         let figure = figures::find("L8").expect("L8");
-        let text = miss(&Row::simulated(figure, 0.5).case("8×16"));
+        let text = difference(&Row::simulated(figure, 0.5).case("8×16"));
         assert!(text.starts_with("L8 [8×16]: 0.5 is outside factor 2 of 0.045"), "{text}");
+        let figure = figures::find("L10").expect("L10");
+        let text = difference(&Row::simulated(figure, 1.0));
+        assert_eq!(text, "L10: 1 s is within ±10 % of 1 s; the figure is recorded as a miss");
     }
 }

@@ -14,7 +14,7 @@ fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn what_cannot_be_is_refused_with_the_reason() {
     for (arguments, reason) in [
         (&["--quick", "--full"][..], "cannot be used with"),
-        (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 17"),
+        (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 2"),
         (&["--paper", "xmp", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
     ] {
         let (code, out, err) = told(&[&["reproduce"], arguments].concat());
@@ -38,7 +38,7 @@ fn listed_json_is_an_array_of_rows() {
     let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
     let of_xmp: Vec<_> = rows.iter().filter(|row| row["paper"] == "xmp").collect();
-    assert!(of_xmp.len() == 16 && of_xmp.iter().all(|row| row["simulated"].is_null()));
+    assert!(of_xmp.len() == 13 && of_xmp.iter().all(|row| row["simulated"].is_null()));
 }
 
 #[test]
@@ -52,30 +52,41 @@ fn forms_of_exchange_are_shown_command_by_command() {
 
 #[test]
 fn a_quick_reproduction_of_exchanges_passes_its_check() {
-    let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--check"]);
+    let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("R4") && out.contains("without a published value"), "{out}");
 }
 
 #[test]
 fn a_quick_reproduction_of_messages_passes_its_check() {
-    let (code, out, err) = told(&["reproduce", "--paper", "fmpl", "--quick", "--check"]);
+    let (code, out, err) = told(&["reproduce", "--paper", "fmpl", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("M8-data") && out.contains("COLLECTIVES"), "{out}");
 }
 
 #[test]
 fn a_quick_reproduction_of_global_adds_passes_its_check() {
-    let (code, out, err) = told(&["reproduce", "--paper", "acp", "--quick", "--check"]);
+    let (code, out, err) = told(&["reproduce", "--paper", "acp", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("A14") && out.contains("without a published value"), "{out}");
 }
 
 #[test]
 fn a_quick_reproduction_of_reflects_passes_its_check() {
-    let (code, out, err) = told(&["reproduce", "--paper", "xmp", "--quick", "--check"]);
+    let (code, out, err) = told(&["reproduce", "--paper", "xmp", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("QUICK RUN") && out.contains("X7-flat") && out.contains("our prediction"), "{out}");
+}
+
+#[test]
+fn only_published_figures_are_simulated_unless_more_is_requested() {
+    let (code, out, err) = told(&["reproduce", "--paper", "acp", "--quick", "--hashes"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("A14") && !out.contains("without a published value"), "{out}");
+    let jobs = err.lines().filter(|line| line.starts_with('[')).count();
+    assert!(out.contains(&format!("{jobs} jobs, ")), "{out}");
+    // A line of hashes has eleven.
+    assert_eq!(out.lines().filter(|line| line.starts_with("  ") && line.len() == 2 + 11 * 9 - 1).count(), jobs / 11);
 }
 
 /// Arguments of a simulation that takes longer than the time limit of any test.

@@ -35,6 +35,9 @@ pub struct Row {
     pub bound: Option<Bound>,
     /// Whether it does; `None` without a bound or a value.
     pub within: Option<bool>,
+    /// Whether the figure is on record as a miss of the model.
+    #[serde(default)]
+    pub known_miss: bool,
     /// Whether the null model would miss the bound.
     pub informative: bool,
     /// Section, figure, table of the paper.
@@ -50,10 +53,10 @@ pub struct Row {
 /// The verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A prediction or derived value that satisfies its bound.
+    /// A predicted or derived value, or an ordering, that satisfies its bound.
     Within,
-    /// A prediction or derived value that does not.
-    Outside,
+    /// One that does not: the model contradicts the paper.
+    Miss,
     /// A calibrated value that the model reproduces.
     Calibrated,
     /// A calibrated value that the model does not reproduce: the model differs from the calibrated
@@ -61,7 +64,7 @@ pub enum Verdict {
     CalibrationLost,
     /// A fact that the simulation respects.
     Asserted,
-    /// Our own value; the paper's is not a target.
+    /// Our own value; no paper states one.
     OwnValue,
     /// Not simulated yet.
     NotSimulated,
@@ -72,18 +75,13 @@ impl Verdict {
     pub const fn words(self) -> &'static str {
         match self {
             Verdict::Within => "within",
-            Verdict::Outside => "OUTSIDE",
+            Verdict::Miss => "MISS",
             Verdict::Calibrated => "calibrated",
             Verdict::CalibrationLost => "CALIBRATION LOST",
             Verdict::Asserted => "asserted",
             Verdict::OwnValue => "own value",
             Verdict::NotSimulated => "not simulated yet",
         }
-    }
-
-    /// Returns whether `--check` fails on it.
-    pub const fn fails(self) -> bool {
-        matches!(self, Verdict::Outside | Verdict::CalibrationLost)
     }
 }
 
@@ -113,9 +111,10 @@ impl Row {
             kind: figure.status,
             bound: figure.bound,
             within: None,
+            known_miss: figure.miss.is_some(),
             informative: null_model::informative(figure),
             place: figure.place.to_owned(),
-            remark: figure.remark.to_owned(),
+            remark: figure.miss.unwrap_or(figure.remark).to_owned(),
             cost: None,
         }
     }
@@ -136,13 +135,23 @@ impl Row {
     pub fn verdict(&self) -> Verdict {
         match (self.kind, self.simulated, self.within) {
             (_, None, _) => Verdict::NotSimulated,
-            (Status::Contradicted, ..) => Verdict::OwnValue,
+            (Status::Own, ..) => Verdict::OwnValue,
             (Status::Calibrated, _, Some(false)) => Verdict::CalibrationLost,
             (Status::Calibrated, ..) => Verdict::Calibrated,
-            (_, _, Some(false)) => Verdict::Outside,
+            (_, _, Some(false)) => Verdict::Miss,
             (Status::Specified, ..) => Verdict::Asserted,
             (_, _, Some(true)) => Verdict::Within,
             (_, _, None) => Verdict::OwnValue,
+        }
+    }
+
+    /// Returns whether `--check` fails on the row: the verdict is not the recorded one.
+    pub fn differs(&self) -> bool {
+        match self.verdict() {
+            Verdict::Miss => !self.known_miss,
+            Verdict::Within | Verdict::Asserted => self.known_miss,
+            Verdict::CalibrationLost => true,
+            Verdict::Calibrated | Verdict::OwnValue | Verdict::NotSimulated => false,
         }
     }
 }
@@ -150,7 +159,9 @@ impl Row {
 /// Counts over rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Simulated predictions.
+    /// Predictions, orderings and derived values that the model contradicts.
+    pub misses: usize,
+    /// Simulated predictions and orderings.
     pub predictions: usize,
     /// Those within their bound.
     pub within: usize,
@@ -181,6 +192,7 @@ impl Tally {
         for row in rows {
             let verdict = row.verdict();
             let met = usize::from(verdict == Verdict::Within);
+            tally.misses += usize::from(verdict == Verdict::Miss);
             match (verdict, row.kind) {
                 (Verdict::NotSimulated, _) => tally.not_simulated += 1,
                 (Verdict::OwnValue, _) => tally.own += 1,
@@ -219,16 +231,26 @@ mod tests {
     #[test]
     fn verdicts() {
         assert_eq!(row("L1", 2.34).verdict(), Verdict::Within);
-        assert_eq!(row("L1", 2.6).verdict(), Verdict::Outside);
-        assert_eq!(row("L1", f64::NAN).verdict(), Verdict::Outside);
+        assert_eq!(row("L1", 2.6).verdict(), Verdict::Miss);
+        assert_eq!(row("L1", f64::NAN).verdict(), Verdict::Miss);
         assert_eq!(row("L4", 0.069).verdict(), Verdict::Calibrated);
         assert_eq!(row("L4", 0.09).verdict(), Verdict::CalibrationLost);
-        assert_eq!(row("L10", 0.36).verdict(), Verdict::OwnValue);
-        assert_eq!(row("L10", 0.36).within, None, "K scale is held to no bound");
+        assert_eq!(row("L10", 0.36).verdict(), Verdict::Miss);
+        assert_eq!(row("L9-ranks", 0.9).verdict(), Verdict::OwnValue);
         assert_eq!(row("L14", 2.0).verdict(), Verdict::Asserted);
-        assert_eq!(row("L14", 3.0).verdict(), Verdict::Outside);
+        assert_eq!(row("L14", 3.0).verdict(), Verdict::Miss);
         assert_eq!(row("L9", 0.95).verdict(), Verdict::Within);
         assert_eq!(Row::unsimulated(figures::find("R4").expect("R4")).verdict(), Verdict::NotSimulated);
+    }
+
+    #[test]
+    fn a_check_fails_on_new_misses_and_on_those_that_no_longer_are() {
+        for (id, value, differs) in
+            [("L1", 2.34, false), ("L1", 2.6, true), ("L10", 0.36, false), ("L10", 1.0, true), ("L4", 0.09, true)]
+        {
+            assert_eq!(row(id, value).differs(), differs, "{id}: {value}");
+        }
+        assert!(!Row::unsimulated(figures::find("L10").expect("L10")).differs());
     }
 
     #[test]
@@ -242,7 +264,7 @@ mod tests {
     fn informative_predictions_are_counted_apart() {
         let rows = [row("L1", 2.3), row("L8", 0.05), row("L9", 0.5), row("L4", 0.069), row("L12", 900.0)];
         let tally = Tally::of(&rows);
-        assert_eq!((tally.predictions, tally.within), (3, 2));
+        assert_eq!((tally.misses, tally.predictions, tally.within), (1, 3, 2));
         assert_eq!((tally.informative, tally.informative_within), (2, 1));
         assert_eq!((tally.calibrated, tally.given_back), (1, 1));
         assert_eq!((tally.derived, tally.derived_within), (1, 1));
@@ -264,8 +286,8 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(value[0]["ranks"], 663_552);
         assert_eq!(value[0]["events"], 26_542_080);
-        assert_eq!(value[0]["kind"], "OWN");
-        assert!(value[0]["within"].is_null());
+        assert_eq!(value[0]["kind"], "PRED");
+        assert_eq!((&value[0]["within"], &value[0]["known_miss"]), (&false.into(), &true.into()));
         assert_eq!(value[1]["case"], "8×16");
         assert!(value[2].get("ranks").is_none());
     }

@@ -43,6 +43,12 @@ impl Provenance {
         )
     }
 
+    /// Returns the first halves of the jobs' trace hashes, in lines.
+    pub fn hashes(&self) -> String {
+        let hashes: Vec<String> = self.jobs.iter().map(|job| short(job.trace_hash)).collect();
+        hashes.chunks(11).map(|line| format!("  {}\n", line.join(" "))).collect()
+    }
+
     /// Returns the warning that precedes the results of a quick run.
     pub fn warning(&self) -> Option<String> {
         let less = self.quick.as_ref()?;
@@ -105,6 +111,6 @@ pub(crate) mod tests {
     fn the_line_names_what_is_needed_to_repeat_it() {
         let line = example().line();
         assert!(line.starts_with("2 jobs, 32,000 events, 0.1 CPU s, seed 7, trace "), "{line}");
-        assert_eq!(short(0x1234_5678_9abc_def0), "12345678");
+        assert_eq!(example().hashes(), "  12345678 00000000\n");
     }
 }

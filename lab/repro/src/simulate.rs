@@ -85,6 +85,7 @@ pub(crate) fn simulate<P: Program>(
 ) -> Result<Simulated<P::Out>, ReproError> {
     let failed = |error: JobError| ReproError::Job { stage: label.clone(), error };
     let ranks = setting.ranks as usize;
+    let progress_alone = progress.is_alone();
     let mut job = Job::new(&setting.platform, ranks)
         .ranks_per_node(setting.ranks_per_node)
         .seed(setting.seed)
@@ -103,9 +104,10 @@ pub(crate) fn simulate<P: Program>(
         job = job.timeline(limit, from);
     }
 
-    let (cpu, resident) = (cpu_seconds(), peak_resident_bytes());
+    let resident_bytes = || progress_alone.then(peak_resident_bytes).flatten();
+    let (cpu, resident) = (cpu_seconds(), resident_bytes());
     let run = job.run(program).map_err(failed)?;
-    let grown = peak_resident_bytes().zip(resident).map(|(after, before)| after.saturating_sub(before) / ranks as u64);
+    let grown = resident_bytes().zip(resident).map(|(after, before)| after.saturating_sub(before) / ranks as u64);
     drop(job);
     progress.stage_done();
 
@@ -186,12 +188,12 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Returns the CPU time used by this process, in seconds. Wall-clock time would depend on other
-/// processes.
+/// Returns the CPU time used by this thread, in seconds. Wall-clock time would depend on other
+/// processes, and that of the process on other plans.
 #[cfg(unix)]
 pub(crate) fn cpu_seconds() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
-    let t = clock_gettime(ClockId::ProcessCPUTime);
+    let t = clock_gettime(ClockId::ThreadCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
 }
 
@@ -224,7 +226,7 @@ pub struct Cost {
     /// Memory of the simulator per rank in bytes, as counted by the simulator.
     pub bytes_per_rank: u64,
     /// Growth of the process's peak resident memory per rank in bytes; 0 if an earlier job needed
-    /// as much. `None` if the system does not report it.
+    /// as much. `None` if the system does not report it, or other jobs ran at the same time.
     pub resident_bytes_per_rank: Option<u64>,
 }
 

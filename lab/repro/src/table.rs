@@ -3,11 +3,10 @@
 use crate::{
     figures::{Bound, Paper, Status},
     outcome::{Row, Tally, Verdict},
-    provenance::{Provenance, short},
+    provenance::Provenance,
     quantity,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
-use std::fmt::Write;
 
 /// The number of terminal columns for which the table is made.
 pub const WIDTH: u16 = 120;
@@ -39,10 +38,6 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     if let Some(provenance) = provenance {
         out.push_str(&provenance.line());
         out.push('\n');
-        let hashes: Vec<String> = provenance.jobs.iter().map(|job| short(job.trace_hash)).collect();
-        for line in hashes.chunks(11) {
-            writeln!(out, "  {}", line.join(" ")).ok();
-        }
     }
     for note in notes(rows) {
         out.push_str(&wrapped(&note));
@@ -99,7 +94,9 @@ pub(crate) fn what(row: &Row) -> String {
 pub(crate) fn published(row: &Row) -> String {
     match row.published {
         Some(value) => quantity::with_unit(value, &row.unit),
-        None if matches!(row.bound, Some(Bound::Above(_) | Bound::Holds)) => "ordering".into(),
+        None if row.kind == Status::Ordering || matches!(row.bound, Some(Bound::Above(_) | Bound::Holds)) => {
+            "ordering".into()
+        }
         None => "text".into(),
     }
 }
@@ -107,20 +104,27 @@ pub(crate) fn published(row: &Row) -> String {
 pub(crate) fn bound(row: &Row) -> String {
     match row.bound {
         Some(bound) => bound.to_string(),
-        None if row.kind == Status::Contradicted => "none (note)".into(),
+        None if row.kind == Status::Own => "none (note)".into(),
         None => "–".into(),
     }
 }
 
 pub(crate) fn verdict(row: &Row) -> String {
     let words = row.verdict().words();
-    let counts = matches!(row.verdict(), Verdict::Within | Verdict::Outside);
+    let counts = matches!(row.verdict(), Verdict::Within | Verdict::Miss);
     if counts && row.informative { format!("{words}, informative") } else { words.to_owned() }
 }
 
 /// Returns the summary of the rows, one sentence for each kind of evidence.
 pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
+    if tally.predictions + tally.derived > 0 {
+        lines.push(format!(
+            "Misses: {} of {} predictions, orderings and derived values contradict the paper.",
+            tally.misses,
+            tally.predictions + tally.derived
+        ));
+    }
     if tally.predictions > 0 {
         lines.push(format!(
             "Predictions: {} of {} within their bounds. Informative, because the null model misses the bound: {} of {} within.",
@@ -139,7 +143,7 @@ pub(crate) fn summary(tally: &Tally) -> Vec<String> {
         format!("calibrated, given back by the model: {} of {}", tally.given_back, tally.calibrated),
     );
     other(tally.asserted, format!("asserted: {}", tally.asserted));
-    other(tally.own, format!("own values, no target: {}", tally.own));
+    other(tally.own, format!("own values, stated by no paper: {}", tally.own));
     other(tally.not_simulated, format!("not simulated yet, counted nowhere: {}", tally.not_simulated));
     if !others.is_empty() {
         lines.push(format!("Not predictions: {}.", others.join("; ")));
@@ -147,15 +151,19 @@ pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     lines
 }
 
-/// Returns the remarks that are essential to interpret the numbers: own values and misses.
+/// Returns the remarks that are essential to interpret the numbers: first those of misses, then
+/// those of own values.
 pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
-    for row in rows {
+    let (misses, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.verdict() == Verdict::Miss);
+    for row in misses.into_iter().chain(others) {
         if row.simulated.is_none() {
             continue;
         }
-        if row.verdict() == Verdict::OwnValue || row.verdict().fails() {
-            let note = format!("{}: {}", row.id, if row.remark.is_empty() { &row.what } else { &row.remark });
+        let verdict = row.verdict();
+        if matches!(verdict, Verdict::Miss | Verdict::OwnValue | Verdict::CalibrationLost) {
+            let word = if verdict == Verdict::Miss { " MISS" } else { "" };
+            let note = format!("{}{word}: {}", row.id, if row.remark.is_empty() { &row.what } else { &row.remark });
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -237,12 +245,14 @@ mod tests {
             assert!(line("L1 ").contains(part), "{part} is missing:\n{text}");
         }
         assert!(!line("L1 ").contains("informative"), "a line through L4 predicts L1 as well");
-        assert!(line("L5 ").contains("OUTSIDE"));
+        assert!(line("L5 ").contains("MISS"));
         assert!(text.contains("informative"));
-        assert!(text.contains("Predictions: 3 of 4 within their bounds."));
+        let (misses, predictions) =
+            (text.find("Misses: 2 of 5"), text.find("Predictions: 3 of 5 within their bounds."));
+        assert!(misses.is_some_and(|misses| predictions.is_some_and(|predictions| misses < predictions)), "{text}");
+        assert!(text.contains("L10 MISS: "));
         assert!(text.contains("2 of 2 within"));
         assert!(text.contains("0.34 to 0.36 s"), "the contradiction must be stated");
-        assert!(text.contains("12345678 00000000"));
     }
 
     #[test]

@@ -229,6 +229,13 @@ impl AcpPlan {
         AcpPlan { count: Self::COUNT / 20, window: 500_000_000, quick: true, ..Self::paper(seed) }
     }
 
+    /// Returns the same plan without the jobs that no published figure needs.
+    pub fn published(mut self) -> Self {
+        self.adds.retain(|case| !How::WHAT_IF.contains(&case.how));
+        self.disturbances.clear();
+        self
+    }
+
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         self.adds.len() + self.disturbances.len()

@@ -96,6 +96,11 @@ pub fn compare(runs: &AcpRuns) -> Vec<Row> {
             "A9-remote" => runs.micros(How::Mpi, remote),
             "A9-local" => runs.micros(How::Mpi, local),
             "A10-safe" => best(&[2, 5, 6, 7, 8], remote),
+            "A10-condition" => [2, 5, 6, 7, 8]
+                .into_iter()
+                .filter_map(|number| Some((number, cell(number, remote)?)))
+                .min_by(|one, other| one.1.total_cmp(&other.1))
+                .map(|(number, _)| number as f64),
             "A10-unsafe" => best(&[1, 3, 4], remote),
             "A11-safe" => best(&[2, 5, 6, 7, 8], local),
             "A11-unsafe" => best(&[1, 3, 4], local),
@@ -141,7 +146,7 @@ mod tests {
     /// Returns the figures for which `--check` fails.
     fn misses(platform: Platform) -> Vec<String> {
         let rows = compare(&table(platform));
-        rows.into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+        rows.into_iter().filter(|row| row.differs()).map(|row| row.id).collect()
     }
 
     #[test]
@@ -151,12 +156,12 @@ mod tests {
         for id in ["A1-local", "A2-local", "A3-local", "A4-local", "A5-local", "A7-local", "A9-remote", "A9-local"] {
             assert_eq!(verdicts(id), [Verdict::Calibrated], "{id}: {rows:#?}");
         }
-        for figure in figures::of(Paper::Acp).iter().filter(|figure| figure.status == figures::Status::Predicted) {
-            let expected: &[Verdict] =
-                if figure.id == "A4-remote" { &[Verdict::Within; 2] } else { &[Verdict::Within] };
-            assert_eq!(verdicts(figure.id), expected, "{}: {rows:#?}", figure.id);
+        let bounded = [figures::Status::Predicted, figures::Status::Derived];
+        for figure in figures::of(Paper::Acp).iter().filter(|figure| bounded.contains(&figure.status)) {
+            let expected = if figure.miss.is_some() { Verdict::Miss } else { Verdict::Within };
+            let rows = if figure.id == "A4-remote" { 2 } else { 1 };
+            assert_eq!(verdicts(figure.id), vec![expected; rows], "{}", figure.id);
         }
-        assert_eq!(verdicts("A2-remote"), [Verdict::OwnValue]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub enum Bound {
     Between(f64, f64),
     /// It is greater than this.
     Above(f64),
+    /// It is less than this.
+    Below(f64),
     /// It is an ordering that must hold: 1 if it does, 0 if not.
     Holds,
 }
@@ -33,6 +35,7 @@ impl Bound {
             }
             (Bound::Between(low, high), _) => (low..=high).contains(&simulated),
             (Bound::Above(least), _) => simulated > least,
+            (Bound::Below(most), _) => simulated < most,
             (Bound::Holds, _) => simulated == 1.0,
             (Bound::Relative(_) | Bound::Factor(_), None) => false,
         }
@@ -46,6 +49,7 @@ impl fmt::Display for Bound {
             Bound::Factor(factor) => write!(f, "factor {factor}"),
             Bound::Between(low, high) => write!(f, "{low} – {high}"),
             Bound::Above(least) => write!(f, "> {least}"),
+            Bound::Below(most) => write!(f, "< {most}"),
             Bound::Holds => f.write_str("holds"),
         }
     }
@@ -63,7 +67,7 @@ mod tests {
         assert!(Bound::Factor(2.0).holds(0.05, Some(0.1)) && Bound::Factor(2.0).holds(0.2, Some(0.1)));
         assert!(!Bound::Factor(2.0).holds(0.049, Some(0.1)) && !Bound::Factor(2.0).holds(0.21, Some(0.1)));
         assert!(Bound::Between(0.97, 1.03).holds(1.03, None) && !Bound::Between(0.97, 1.03).holds(1.04, None));
-        assert!(!Bound::Above(0.9).holds(0.9, None));
+        assert!(!Bound::Above(0.9).holds(0.9, None) && !Bound::Below(1.0).holds(1.0, None));
         assert!(Bound::Holds.holds(1.0, None) && !Bound::Holds.holds(0.0, None));
     }
 
@@ -71,9 +75,14 @@ mod tests {
     fn nothing_relative_holds_without_a_value_and_nan_never_does() {
         assert!(!Bound::Relative(0.1).holds(1.0, None));
         assert!(!Bound::Factor(2.0).holds(1.0, None));
-        for bound in
-            [Bound::Relative(0.1), Bound::Factor(2.0), Bound::Between(0.0, 1.0), Bound::Above(0.0), Bound::Holds]
-        {
+        for bound in [
+            Bound::Relative(0.1),
+            Bound::Factor(2.0),
+            Bound::Between(0.0, 1.0),
+            Bound::Above(0.0),
+            Bound::Below(1.0),
+            Bound::Holds,
+        ] {
             assert!(!bound.holds(f64::NAN, Some(1.0)), "{bound}");
         }
     }

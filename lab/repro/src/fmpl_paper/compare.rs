@@ -59,7 +59,7 @@ pub fn compare(runs: &FmplRuns) -> Vec<Row> {
             "M18" => broadcast(Library::FmplSoftware),
             "M19" => holds(grows_with_stages(runs)),
             "M20" => holds(below(runs, Library::Fmpl, Library::FmplSoftware, &WITH_HARDWARE, short_broadcast)),
-            "M21" => holds(half_of_the_others(runs)),
+            "M21" => furthest_from_half(runs),
             "M22" => holds(
                 below(runs, Library::Fmpl, Library::FmplSoftware, &WITH_HARDWARE, |alone| Some(alone.barrier))
                     .zip(below(runs, Library::FmplSoftware, MPI, &WITHOUT, |alone| Some(alone.barrier)))
@@ -119,22 +119,15 @@ fn grows_with_stages(runs: &FmplRuns) -> Option<bool> {
     Some(logarithmic(&barrier)? && logarithmic(&short_broadcast)? && fewer?.into_iter().all(|fewer| fewer))
 }
 
-/// Returns whether a reduction by FMPL takes less time than by the others at every number of nodes,
-/// and on 16 nodes between a third and two thirds of the mean of the others.
-fn half_of_the_others(runs: &FmplRuns) -> Option<bool> {
-    let all: Vec<u32> = (2..=FmplPlan::NODES).collect();
-    let reduction = |alone: &Alone| Some(alone.reduction);
-    let faster =
-        below(runs, Library::Fmpl, MPI, &all, reduction)? && below(runs, Library::Fmpl, BLACS, &all, reduction)?;
-    let ratio = reduction_over_others(runs)?;
-    Some(faster && (1.0 / 3.0..2.0 / 3.0).contains(&ratio))
-}
-
-/// Returns the time of a reduction on 16 nodes divided by the mean of MPI's and that of BLACS on
-/// MPI.
-pub(crate) fn reduction_over_others(runs: &FmplRuns) -> Option<f64> {
-    let of = |library| Some(runs.alone(library, FmplPlan::NODES)?.reduction);
-    Some(of(Library::Fmpl)? / ((of(MPI)? + of(BLACS)?) / 2.0))
+/// Returns the time of a reduction by FMPL over that by MPI at the number of nodes where it is
+/// furthest from a half.
+fn furthest_from_half(runs: &FmplRuns) -> Option<f64> {
+    let ratio = |nodes| {
+        let of = |library| Some(runs.alone(library, nodes)?.reduction);
+        Some(of(Library::Fmpl)? / of(MPI)?)
+    };
+    let ratios: Option<Vec<f64>> = (2..=FmplPlan::NODES).map(ratio).collect();
+    ratios?.into_iter().max_by(|one, other| (one - 0.5).abs().total_cmp(&(other - 0.5).abs()))
 }
 
 /// Returns the mean ratio of the times of FMPL with its own choice to FMPL in software, at numbers
@@ -154,12 +147,7 @@ mod tests {
 
     /// Returns a plan with only the printed sizes.
     fn printed(platform: Platform) -> FmplPlan {
-        let mut plan = FmplPlan { platform, sizes: vec![8, FmplPlan::LONGEST], ..FmplPlan::paper(0) };
-        for case in &mut plan.collectives {
-            let long = case.nodes == FmplPlan::NODES && matches!(case.library, Library::Fmpl | Library::FmplSoftware);
-            case.sizes = if long { vec![FmplPlan::SHORT, FmplPlan::LONG] } else { vec![FmplPlan::SHORT] };
-        }
-        plan
+        FmplPlan { platform, ..FmplPlan::paper(0) }.published()
     }
 
     fn rows(plan: &FmplPlan) -> Vec<Row> {
@@ -173,8 +161,8 @@ mod tests {
             let verdicts: Vec<_> = rows.iter().filter(|row| row.id == figure.id).map(Row::verdict).collect();
             let wanted = match figure.status {
                 figures::Status::Calibrated => Verdict::Calibrated,
-                figures::Status::Contradicted => Verdict::OwnValue,
-                _ if matches!(figure.id, "M17" | "M23") => continue,
+                _ if figure.id == "M23" => continue,
+                _ if figure.miss.is_some() => Verdict::Miss,
                 _ => Verdict::Within,
             };
             assert!(!verdicts.is_empty() && verdicts.iter().all(|it| *it == wanted), "{}: {verdicts:?}", figure.id);
@@ -193,7 +181,7 @@ mod tests {
             if change.0.starts_with("software.fmpl") || change.0.starts_with("software.mpi") {
                 plan.sizes = vec![8];
             }
-            rows(&plan).into_iter().filter(|row| row.verdict().fails()).map(|row| row.id).collect()
+            rows(&plan).into_iter().filter(|row| row.differs()).map(|row| row.id).collect()
         };
         for (change, missed) in [
             (("software.fmpl.init", 1_500_000), "M7-init"),
@@ -214,7 +202,8 @@ mod tests {
             (("multicast_byte", 1_000_000), "M16"),
             (("colour_barrier", 60_000_000), "M22"),
             (("multicast", 60_000_000), "M20"),
-            (("software.mpi", 0), "M21"),
+            // A slower MPI makes a hit of the recorded miss.
+            (("software.mpi", 28_000_000), "M21"),
         ] {
             let misses = misses(change, true);
             assert!(misses.iter().any(|id| id == missed), "{change:?}: {misses:?}");

@@ -109,6 +109,19 @@ impl FmplPlan {
         }
     }
 
+    /// Returns the same plan with only the sizes of published figures.
+    pub fn published(mut self) -> Self {
+        self.sizes = vec![8, Self::LONGEST];
+        for case in &mut self.collectives {
+            let printed = matches!(case.library, Library::Fmpl | Library::FmplSoftware | Library::Mpi(Memory::Rdma));
+            case.sizes = vec![Self::SHORT];
+            if printed && case.nodes == Self::NODES {
+                case.sizes.push(Self::LONG);
+            }
+        }
+        self
+    }
+
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         // One of them provides the timeline of table 1.

@@ -106,6 +106,11 @@ impl LockPlan {
         }
     }
 
+    /// Returns the same plan without the jobs that no published figure needs.
+    pub fn published(self) -> Self {
+        LockPlan { what_if_ranks: Vec::new(), stencil_ranks: Vec::new(), ..self }
+    }
+
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         runs::jobs(self) + questions::jobs(self)
@@ -134,6 +139,8 @@ pub fn compare(runs: &LockRuns) -> Vec<Row> {
             "L4" => push(total(runs, 128, 1)),
             "L5" => push(total(runs, 1024, 8)),
             "L6" => push(total(runs, 4096, 32)),
+            "L7-ppn8" => push(total(runs, 128, 1).map(|seconds| 8.0 * seconds)),
+            "L7-ppn32" => push(total(runs, 128, 1).map(|seconds| 32.0 * seconds)),
             "L8" => {
                 for run in runs.full() {
                     rows.push(in_shape(Row::simulated(figure, run.first_over_last()), run.shape));

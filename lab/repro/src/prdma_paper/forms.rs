@@ -144,7 +144,7 @@ impl FormTrace {
             }
             let released = match command.released {
                 _ if command.started.is_none() => "not yet".to_owned(),
-                Released::AtOnce => "nobody: leaves at once".to_owned(),
+                Released::AtOnce => "none: leaves at once".to_owned(),
                 Released::By(by) => match by.and_then(|by| commands.get(by)) {
                     Some(by) if by.queue == queue => "SELF".to_owned(),
                     Some(by) => format!("{} of {}", label(by).unwrap_or_default(), by.queue.rank().number()),

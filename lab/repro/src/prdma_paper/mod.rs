@@ -168,6 +168,13 @@ impl PrdmaPlan {
         PrdmaPlan { quick: true, ..PrdmaPlan::stepping(8 * Self::STEP, 5, seed) }
     }
 
+    /// Returns the same plan without the jobs that no published figure needs.
+    pub fn published(mut self) -> Self {
+        let measured = [Form::Fast, Form::Mrc].map(How::persistent);
+        self.jobs.retain(|job| job.pattern == Pattern::Line && measured.contains(&job.how));
+        self
+    }
+
     fn stepping(step: usize, iterations: u32, seed: u64) -> Self {
         let sizes: Vec<usize> = (0..=Self::MOST).step_by(step).collect();
         let job = |pattern, how, sizes: &[usize]| ExchangeCase { pattern, how, sizes: sizes.to_vec() };

@@ -138,6 +138,11 @@ fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
     let tile =
         |page: &mut String, number: String, words: &str| write!(page, "<li><b>{number}</b><span>{words}</span></li>");
     page.push_str("<ul class=\"sum\">");
+    tile(
+        page,
+        format!("{} of {}", tally.misses, tally.predictions + tally.derived),
+        "predictions, orderings and derived values contradict the papers",
+    )?;
     tile(page, format!("{} of {}", tally.within, tally.predictions), "predictions within their bounds")?;
     tile(
         page,
@@ -157,7 +162,7 @@ fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
 fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
     page.push_str(
         "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. ORD is an ordering, 1 if it holds. \
-         OWN stands beside a number that the paper contradicts itself on. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
+         OWN is our own value, which no paper states. MISS contradicts the paper; its reason stands below the figure. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
          <div class=\"scroll\"><table><thead><tr><th>id</th><th>what</th><th class=\"n\">published</th><th class=\"n\">ours</th>\
          <th class=\"n\">deviation</th><th class=\"n\">null model</th><th>kind</th><th>bound</th><th>verdict</th></tr></thead><tbody>",
     );
@@ -166,7 +171,7 @@ fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
             |value: Option<f64>| value.map_or("–".into(), |value| escaped(&quantity::with_unit(value, &row.unit)));
         let class = match row.verdict() {
             Verdict::Within | Verdict::Asserted => "good",
-            verdict if verdict.fails() => "bad",
+            Verdict::Miss | Verdict::CalibrationLost => "bad",
             _ => "quiet",
         };
         write!(

@@ -11,15 +11,11 @@ use xmp_reflect::{Corners, Widths};
 /// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
 pub fn compare(runs: &XmpRuns) -> Vec<Row> {
     let [i, j] = published_faces();
-    let grid = XmpPlan::grid([32; 2]);
     let mut rows = Vec::new();
     for figure in figures::of(Paper::Xmp) {
         let ordering = Ordering::ALL.into_iter().find(|ordering| ordering.id() == figure.id);
         let value = match (figure.id, ordering) {
             (_, Some(ordering)) => holds(runs, ordering).map(truth),
-            ("X1", _) => Some(truth((grid.horizontal, grid.vertical) == ([512; 2], 128))),
-            ("X2", _) => runs.plan.platform.value("copy_threads").map(|threads| threads as f64),
-            ("X3", _) => runs.plan.nodes.last().filter(|_| !runs.plan.quick).map(|nodes| f64::from(nodes.many())),
             // Two layers of 129 cells, in 16 rows and those of the shadow on both sides.
             ("X4", _) => Some(truth(i == Some((2 * 129 * 8 * (16 + 2 * 2), 16 + 2 * 2)))),
             // The number of each array is the id of its asynchronous reflects.

@@ -49,6 +49,10 @@ pub struct XmpPlan {
     pub nodes: Vec<Nodes>,
     /// Numbers of nodes with eight ranks each.
     pub flat: Vec<Nodes>,
+    /// The versions with one rank per node.
+    pub versions: Vec<Version>,
+    /// Whether to run the unmeasured cases on FX100.
+    pub what_if: bool,
     /// The number of measured steps.
     pub steps: u32,
     /// The number of measured stages of a step, out of [`XmpPlan::STAGES`].
@@ -88,6 +92,8 @@ impl XmpPlan {
         XmpPlan {
             nodes: Nodes::ALL.to_vec(),
             flat: Nodes::ALL[1..4].to_vec(),
+            versions: Version::ALL.to_vec(),
+            what_if: true,
             steps: 1,
             stages: 1,
             ranges: RANGES.iter().collect(),
@@ -110,13 +116,19 @@ impl XmpPlan {
         XmpPlan { nodes, flat: Nodes::ALL[1..2].to_vec(), ranges: Vec::new(), quick: true, ..Self::paper(seed) }
     }
 
+    /// Returns the same plan without the jobs that no published figure needs.
+    pub fn published(self) -> Self {
+        XmpPlan { versions: ranges::SWEPT.to_vec(), what_if: false, ranges: Vec::new(), ..self }
+    }
+
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         let flat = self.flat.len() * Version::FLAT.len();
         let ranges: usize = self.ranges.iter().map(|assumed| assumed.jobs()).sum();
         // Two versions have barriers, for which two sizes are compared.
         let at_default = if self.ranges.is_empty() { 0 } else { ranges::SWEPT.len() + 2 * 2 };
-        self.nodes.len() * Version::ALL.len() + flat + runs::WHAT_IF.len() + at_default + ranges
+        let what_if = if self.what_if { runs::WHAT_IF.len() } else { 0 };
+        self.nodes.len() * self.versions.len() + flat + what_if + at_default + ranges
     }
 
     /// Returns the paper's grid on these numbers of ranks in i and j.

@@ -106,7 +106,7 @@ pub fn run(plan: &XmpPlan, progress: &mut Progress) -> Result<XmpRuns, ReproErro
     let mut running = Running::new(plan, Runner::new(progress, plan.jobs(), plan.traced));
     let (mut runs, mut flat) = (Vec::new(), Vec::new());
     for nodes in &plan.nodes {
-        for version in Version::ALL {
+        for &version in &plan.versions {
             runs.push(running.hybrid(version, *nodes)?);
         }
     }
@@ -116,7 +116,7 @@ pub fn run(plan: &XmpPlan, progress: &mut Progress) -> Result<XmpRuns, ReproErro
         }
     }
     let (mut what_if, mut others) = (Vec::new(), Vec::new());
-    for (transport, order, name) in WHAT_IF {
+    for (transport, order, name) in WHAT_IF.into_iter().filter(|_| plan.what_if) {
         let (step, exchanging, job) = running.what_if(transport, order, name)?;
         what_if.push((name, step, exchanging));
         others.push(job);

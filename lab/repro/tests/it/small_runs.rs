@@ -59,7 +59,7 @@ fn rows_appear_only_for_what_was_run() {
     assert!(row("L2").is_none() && row("L6").is_none() && row("L8").is_none());
     assert_eq!(row("L1").map(|row| row.kind), Some(Status::Predicted));
     let k = row("L10").expect("the plan has a K run");
-    assert_eq!(k.verdict(), Verdict::OwnValue);
+    assert_eq!(k.verdict(), Verdict::Miss);
     assert_eq!(k.cost.as_ref().map(|cost| cost.ranks), Some(512));
     assert!(k.cost.as_ref().is_some_and(|cost| cost.events > 512));
 }
