@@ -114,9 +114,9 @@ pub(crate) struct Reproduce {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShapeChoice {
-    /// 2×4×16.
+    /// 2×3×2 groups of Tofu.
     One,
-    /// 2×4×16, 4×4×8 and 8×16.
+    /// Also two other shapes of Tofu's groups, and three plain tori.
     All,
 }
 

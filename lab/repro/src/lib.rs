@@ -46,7 +46,7 @@ pub use simulate::Shape;
 pub use simulate::Traced;
 
 use std::path::PathBuf;
-use tofu2_sim::JobError;
+use tofu2_sim::{JobError, virt::TopologyError};
 
 /// A failed reproduction. The results of previous jobs are lost.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +59,14 @@ pub enum ReproError {
         stage: String,
         /// The reason.
         error: JobError,
+    },
+    /// There is no network of the shape of a job.
+    #[error("{stage}: {error}")]
+    Network {
+        /// The failed part of the reproduction.
+        stage: String,
+        /// The reason.
+        error: TopologyError,
     },
     /// A result file could not be written.
     #[error("cannot write {path}: {error}")]

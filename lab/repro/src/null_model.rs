@@ -42,8 +42,8 @@ pub fn of(id: &str) -> Option<Null> {
         "L3" => null(1.0, LINE),
         "L5" => null(line() * 1024.0 * 1000.0, LINE),
         "L6" => null(line() * 4096.0 * 1000.0, LINE),
-        "L8" => null(1.0, "first come, first served: all finish together"),
-        "L9" | "L9-six" => null(0.0, "first come, first served: order independent of place"),
+        "L8" | "L8-oldest" => null(1.0, "first come, first served: all finish together"),
+        "L9" | "L9-oldest" => null(0.0, "first come, first served: order independent of place"),
         "L10" => null(line() * 663_552.0, LINE),
         "L12" => null(printed("L11") / 1000.0 / (line() * 256.0), "L11 over the line through L4"),
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn of_the_lock_only_the_arbitration_figures_are_informative() {
         let ids: Vec<_> = figures::of(figures::Paper::Lock).iter().filter(|f| informative(f)).map(|f| f.id).collect();
-        assert_eq!(ids, ["L8", "L9"]);
+        assert_eq!(ids, ["L8", "L9-oldest"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sequential execution of jobs in virtual time: the torus of their nodes, the cost of each job on
+//! Sequential execution of jobs in virtual time: the network of their nodes, the cost of each job on
 //! the host, and the timeline of one job.
 
 use crate::{ReproError, progress::Progress};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use tofu2_sim::{
     JobError,
-    virt::{Job, NetworkModel, Platform, Timeline, Torus},
+    virt::{Arbiter, Job, NetworkModel, Platform, Timeline, TofuShape, Torus},
 };
 
 /// The number of events between two progress reports.
@@ -19,8 +19,10 @@ pub(crate) struct Setting {
     pub(crate) platform: Platform,
     pub(crate) ranks: u32,
     pub(crate) ranks_per_node: u32,
-    /// The torus of the nodes; `None` means a torus as close to a cube as possible.
+    /// The network of the nodes; `None` means a torus as close to a cube as possible.
     pub(crate) shape: Option<Shape>,
+    /// The choice of a router between inputs.
+    pub(crate) arbiter: Arbiter,
     /// Routers with arbitration at every port, or latency only.
     pub(crate) network: NetworkModel,
     /// The number of receiving TNIs; `None` means the platform's own.
@@ -32,23 +34,24 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn torus(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
-        let network = NetworkModel::Router;
+    pub(crate) fn routed(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
+        let setting = Setting::latency(platform, ranks, ranks_per_node, seed);
+        Setting { shape: Some(shape), network: NetworkModel::Router, ..setting }
+    }
+
+    pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
+        let network = NetworkModel::Latency;
         Setting {
             platform,
             ranks,
             ranks_per_node,
-            shape: Some(shape),
+            shape: None,
+            arbiter: Arbiter::default(),
             network,
             receive_tnis: None,
             seed,
             timeline: None,
         }
-    }
-
-    pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
-        let network = NetworkModel::Latency;
-        Setting { platform, ranks, ranks_per_node, shape: None, network, receive_tnis: None, seed, timeline: None }
     }
 }
 
@@ -70,7 +73,7 @@ pub struct JobRecord {
 /// The output of the ranks, and the job's record.
 pub(crate) struct Simulated<Out> {
     pub(crate) outs: Vec<Out>,
-    /// Hops from every rank to rank 0; empty without a torus.
+    /// Hops from every rank to rank 0; empty without a shape.
     pub(crate) hops_to_first: Vec<u32>,
     pub(crate) job: JobRecord,
     /// The timeline, if the setting requests one.
@@ -84,6 +87,7 @@ pub(crate) fn simulate<P: Program>(
     progress: &mut Progress,
 ) -> Result<Simulated<P::Out>, ReproError> {
     let failed = |error: JobError| ReproError::Job { stage: label.clone(), error };
+    let no_network = |error| ReproError::Network { stage: label.clone(), error };
     let ranks = setting.ranks as usize;
     let progress_alone = progress.is_alone();
     let mut job = Job::new(&setting.platform, ranks)
@@ -93,9 +97,21 @@ pub(crate) fn simulate<P: Program>(
         .progress(EVENTS_PER_REPORT, progress.stage(&label));
     let mut hops_to_first = Vec::new();
     if let Some(shape) = setting.shape {
-        let torus = Torus::new(shape.sides()).map_err(|error| failed(error.into()))?;
-        hops_to_first = (0..setting.ranks).map(|rank| torus.hops(rank / setting.ranks_per_node, 0)).collect();
-        job = job.torus(torus).network(setting.network);
+        let nodes = (0..setting.ranks).map(|rank| rank / setting.ranks_per_node);
+        match shape.network {
+            ShapeNetwork::Torus(sides) => {
+                let torus = Torus::new(sides).map_err(|error| failed(error.into()))?;
+                hops_to_first = nodes.map(|node| torus.hops(node, 0)).collect();
+                job = job.torus(torus);
+            }
+            ShapeNetwork::Tofu(groups) => {
+                let tofu = TofuShape::of_groups(groups).map_err(no_network)?;
+                let hops: Result<Vec<u32>, _> = nodes.map(|node| tofu.hops(node, 0, None)).collect();
+                hops_to_first = hops.map_err(no_network)?;
+                job = job.shape(tofu);
+            }
+        }
+        job = job.network(setting.network).arbiter(setting.arbiter);
     }
     if let Some(tnis) = setting.receive_tnis {
         job = job.receive_tnis(tnis);
@@ -230,33 +246,56 @@ pub struct Cost {
     pub resident_bytes_per_rank: Option<u64>,
 }
 
-/// The sides of a torus. If a paper does not state them, several are tried.
+/// The shape of a job's network. If a paper does not state it, several are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape(&'static [u32]);
+pub struct Shape {
+    network: ShapeNetwork,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ShapeNetwork {
+    /// The sides of a plain torus.
+    Torus(&'static [u32]),
+    /// The numbers of Tofu's groups of 12 nodes along X, Y and Z.
+    Tofu([u32; 3]),
+}
 
 impl Shape {
     /// Returns the torus of these sides.
     pub const fn new(sides: &'static [u32]) -> Self {
-        Shape(sides)
+        Shape { network: ShapeNetwork::Torus(sides) }
     }
 
-    /// Number of nodes along each axis.
-    pub const fn sides(self) -> &'static [u32] {
-        self.0
+    /// Returns Tofu's own network, of six axes, with these numbers of groups along X, Y and Z.
+    pub const fn tofu(groups: [u32; 3]) -> Self {
+        Shape { network: ShapeNetwork::Tofu(groups) }
+    }
+
+    /// Returns whether it is Tofu's own network.
+    pub const fn is_tofu(self) -> bool {
+        matches!(self.network, ShapeNetwork::Tofu(_))
+    }
+
+    /// Number of nodes along each axis, or of groups.
+    pub const fn sides(&self) -> &[u32] {
+        match &self.network {
+            ShapeNetwork::Torus(sides) => sides,
+            ShapeNetwork::Tofu(groups) => groups,
+        }
     }
 
     /// Number of nodes.
     pub fn nodes(self) -> u32 {
-        self.0.iter().product()
+        self.sides().iter().product::<u32>() * if self.is_tofu() { 12 } else { 1 }
     }
 }
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, side) in self.0.iter().enumerate() {
+        for (i, side) in self.sides().iter().enumerate() {
             write!(f, "{}{side}", if i == 0 { "" } else { "×" })?;
         }
-        Ok(())
+        if self.is_tofu() { f.write_str(" groups") } else { Ok(()) }
     }
 }
 

@@ -113,7 +113,7 @@ pub(super) fn disturb(
     // Of 20 nodes, ranks 0 and 1 are neighbours.
     let shape = Shape::new(&[4, 5]);
     let together = Together::Clock { start: BEGIN, end: Time::from_picos(u64::MAX) };
-    let setting = Setting::torus(load.on(&plan.platform), initiators + 3, 1, shape, plan.seed);
+    let setting = Setting::routed(load.on(&plan.platform), initiators + 3, 1, shape, plan.seed);
     let label = format!("adds of a rank that {initiators} others copy to, {load}");
     let simulated = runner.run(label, setting, &async |fabric| disturbed_adds(fabric, disturbance, together).await)?;
     let add = simulated.outs.first().copied().unwrap_or_default().mean();

@@ -67,7 +67,7 @@ pub fn run(plan: &AcpPlan, progress: &mut Progress) -> Result<AcpRuns, ReproErro
     for &case in &plan.adds {
         let AddCase { how, target } = case;
         let (count, label) = (plan.count, format!("{} adds, {}, {}", plan.count, target.name(), how.name()));
-        let setting = Setting::torus(how.on(&plan.platform), 2, 1, Shape::new(&[2]), plan.seed);
+        let setting = Setting::routed(how.on(&plan.platform), 2, 1, Shape::new(&[2]), plan.seed);
         let simulated = match how.options() {
             Some(options) => runner
                 .run(label, setting, &async |fabric| global_adds(fabric, options, target, count, TOGETHER).await)?,

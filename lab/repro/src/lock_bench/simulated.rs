@@ -80,7 +80,7 @@ pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>
         let each = (plan.acquisitions / ranks.max(1)).max(4);
         let length = RunLength::Operations { each, within: plan.within };
         let run = Run { workload, writers, length, timed: true, keys: KEYS, seed: plan.seed };
-        let setting = Setting::torus(Platform::fx100(), ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
+        let setting = Setting::routed(Platform::fx100(), ranks, PER_NODE, Shape::OF_128_NODES[0], plan.seed);
         let label = format!("{workload}, {ranks} ranks, {writers} writers, {lock}");
         let done = simulate(label, &setting, &async |fabric| contention(fabric, lock, run).await, progress)?;
         let completed: u64 = done.outs.iter().map(|record| record.all()).sum();

@@ -8,7 +8,7 @@ use crate::{
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
 use rdma_fabric::Time;
-use tofu2_sim::virt::{Platform, Timeline};
+use tofu2_sim::virt::{Arbiter, Platform, Timeline};
 
 /// All ranks begin after the end of set-up, and stay until all have finished.
 pub(super) const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
@@ -25,13 +25,15 @@ pub struct PairRun {
     pub ranks: u32,
     /// Ranks on each node.
     pub ranks_per_node: u32,
-    /// Shape of the job; `None` without a torus.
+    /// Shape of the job; `None` for latencies only.
     pub shape: Option<Shape>,
+    /// The choice of a router between inputs.
+    pub arbiter: Arbiter,
     /// Pairs per rank.
     pub pairs: u32,
     /// Each rank's time for all its pairs, in picoseconds.
     pub elapsed: Vec<u64>,
-    /// Each rank's distance to the lock's home, in hops; empty without a torus.
+    /// Each rank's distance to the lock's home, in hops; empty without a shape.
     pub hops: Vec<u32>,
     /// The job.
     pub job: JobRecord,
@@ -81,7 +83,7 @@ impl TniRun {
 pub struct LockRuns {
     /// The plan.
     pub plan: LockPlan,
-    /// FX100 runs over the torus: Figs. 8 and 10.
+    /// FX100 runs over routers: Figs. 8 and 10.
     pub fx100: Vec<PairRun>,
     /// The FX10 run of Fig. 9.
     pub fx10: PairRun,
@@ -108,7 +110,7 @@ impl LockRuns {
         self.plan.scaling.iter().filter_map(|&ranks| self.fx100(ranks, PACKED))
     }
 
-    /// Returns the run of Fig. 10 with 32 ranks per node, in every shape.
+    /// Returns the run of Fig. 10 with 32 ranks per node, in every shape and with every arbiter.
     pub fn full(&self) -> impl Iterator<Item = &PairRun> {
         self.fx100.iter().filter(|run| run.ranks == NODES * PACKED && run.ranks_per_node == PACKED)
     }
@@ -124,27 +126,43 @@ impl LockRuns {
     }
 }
 
-/// One FX100 job over the torus.
+/// One FX100 job over routers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PairCase {
     ranks: u32,
     ranks_per_node: u32,
     shape: Shape,
+    arbiter: Arbiter,
+}
+
+impl PairCase {
+    /// Returns the pairs per rank. With the oldest packet first all ranks take the same turns, so a
+    /// tenth shows the spread.
+    fn pairs(self, plan: &LockPlan) -> u32 {
+        match self.arbiter {
+            Arbiter::RoundRobin => plan.pairs,
+            Arbiter::OldestFirst => (plan.pairs / 10).max(1),
+        }
+    }
 }
 
 /// Returns the distinct FX100 jobs of a plan.
 fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
     let mut jobs = Vec::new();
-    let mut add = |ranks, ranks_per_node, shape| {
-        let job = PairCase { ranks, ranks_per_node, shape };
+    let mut add = |ranks, ranks_per_node, shape, arbiter| {
+        let job = PairCase { ranks, ranks_per_node, shape, arbiter };
         if !jobs.contains(&job) {
             jobs.push(job);
         }
     };
     if let Some((&first, others)) = plan.shapes.split_first() {
-        plan.scaling.iter().for_each(|&ranks| add(ranks, PACKED, first));
-        plan.ranks_per_node.iter().for_each(|&ppn| add(NODES * ppn, ppn, first));
-        others.iter().for_each(|&shape| add(NODES * PACKED, PACKED, shape));
+        plan.scaling.iter().for_each(|&ranks| add(ranks, PACKED, first, Arbiter::RoundRobin));
+        plan.ranks_per_node.iter().for_each(|&ppn| add(NODES * ppn, ppn, first, Arbiter::RoundRobin));
+        others.iter().for_each(|&shape| add(NODES * PACKED, PACKED, shape, Arbiter::RoundRobin));
+        if plan.ranks_per_node.contains(&PACKED) {
+            let tofu = plan.shapes.iter().filter(|shape| shape.is_tofu());
+            tofu.for_each(|&shape| add(NODES * PACKED, PACKED, shape, Arbiter::OldestFirst));
+        }
     }
     jobs
 }
@@ -159,12 +177,14 @@ const TNIS: [u32; 2] = [1, 4];
 
 /// Runs a job of pairs.
 fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
-    let (ranks, ranks_per_node, shape) = (setting.ranks, setting.ranks_per_node, setting.shape);
+    let (ranks, ranks_per_node, shape, arbiter) =
+        (setting.ranks, setting.ranks_per_node, setting.shape, setting.arbiter);
     let simulated = runner.run(label, setting, &reader_pairs(pairs, TOGETHER))?;
     Ok(PairRun {
         ranks,
         ranks_per_node,
         shape,
+        arbiter,
         pairs,
         elapsed: simulated.outs,
         hops: simulated.hops_to_first,
@@ -182,10 +202,12 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
     let (fx100_platform, fx10_platform) = (Platform::fx100(), Platform::fx10());
 
     let mut fx100 = Vec::new();
-    for PairCase { ranks, ranks_per_node, shape } in jobs {
-        let setting = Setting::torus(fx100_platform.clone(), ranks, ranks_per_node, shape, plan.seed);
-        let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}");
-        fx100.push(pairs(&mut runner, label, setting, plan.pairs)?);
+    for case in jobs {
+        let PairCase { ranks, ranks_per_node, shape, arbiter } = case;
+        let setting = Setting::routed(fx100_platform.clone(), ranks, ranks_per_node, shape, plan.seed);
+        let first = if arbiter == Arbiter::OldestFirst { ", oldest packet first" } else { "" };
+        let label = format!("Figs. 8, 10: {ranks} ranks, ppn {ranks_per_node}, {shape}{first}");
+        fx100.push(pairs(&mut runner, label, Setting { arbiter, ..setting }, case.pairs(plan))?);
     }
 
     let label = "Fig. 9: FX10, 256 ranks, ppn 16".to_owned();
@@ -226,9 +248,9 @@ mod tests {
     #[test]
     fn no_job_runs_twice() {
         let jobs = pair_jobs(&LockPlan::paper(Shapes::All, 0));
-        // Eleven of Fig. 8, two more of Fig. 10, three more shapes.
-        assert_eq!(jobs.len(), 16);
-        assert_eq!(jobs.iter().filter(|job| job.ranks == 4096).count(), 4);
+        // Eleven of Fig. 8, two more of Fig. 10, five more shapes, three with the other arbiter.
+        assert_eq!(jobs.len(), 21);
+        assert_eq!(jobs.iter().filter(|job| job.ranks == 4096).count(), 9);
         assert_eq!(jobs.iter().filter(|job| job.ranks == 128).count(), 2);
     }
 

@@ -80,7 +80,7 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
             _ => format!("{pattern}, {how}: {} sizes", sizes.len()),
         };
         let shape = pattern.shape();
-        let setting = Setting::torus(plan.platform.clone(), shape.nodes(), 1, shape, plan.seed);
+        let setting = Setting::routed(plan.platform.clone(), shape.nodes(), 1, shape, plan.seed);
         let simulated =
             runner.run(label, setting, &async |fabric| exchanges(fabric, plan.exchange(job), TOGETHER).await)?;
         let slowest = |at: usize| simulated.outs.iter().map(|rank| rank[at]).max().unwrap_or(0);

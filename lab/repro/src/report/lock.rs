@@ -4,7 +4,7 @@ use super::{escaped, html_table, key, plots};
 use crate::{
     ReproError,
     figures::{self, Figure},
-    lock_paper::{LockRuns, PairRun, StencilRun, TniRun, WhatIf},
+    lock_paper::{LockRuns, PairRun, StencilRun, TniRun, WhatIf, variant},
     outcome::Row,
     quantity::{self, count},
     simulate::Cost,
@@ -97,7 +97,7 @@ fn finishing(page: &mut String, plots: &Plots, runs: &LockRuns, rows: &[Row]) ->
     if plots.full.is_empty() {
         return Ok(());
     }
-    page.push_str("<h2>Who finishes first</h2>");
+    page.push_str("<h2>The order of finishing</h2>");
     page.push_str(
         "<p>All 4096 ranks start together, yet the paper saw them finish between 0.1 and 2.2 s. A queue that serves in \
          order of arrival would let them finish together. Here the spread comes from the routers: each gives its input ports \
@@ -124,13 +124,14 @@ fn finishing(page: &mut String, plots: &Plots, runs: &LockRuns, rows: &[Row]) ->
 }
 
 fn finishing_words(run: &PairRun, rows: &[Row]) -> String {
-    let shape = run.shape.map_or("no torus".to_owned(), |shape| shape.to_string());
+    let shape = run.shape.map_or("no shape".to_owned(), |shape| shape.to_string());
     let value = |id: &str| {
+        let id = format!("{id}{}", variant(run)?);
         rows.iter().find(|row| row.id == id && row.case.as_deref() == Some(&shape)).and_then(|row| row.simulated)
     };
     let (first, last) = run.seconds().fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(s), high.max(s)));
     format!(
-        "Torus {shape}, 128 nodes with 32 ranks each. Left: each rank; dashed, the published first and last finisher. Right: mean of each node's ranks. First {} s, last {} s; \
+        "Network {shape}, 128 nodes with 32 ranks each. Left: each rank; dashed, the published first and last finisher. Right: mean of each node's ranks. First {} s, last {} s; \
          first over last {} (published 0.1 / 2.2 = 0.045); rank correlation of time and hops {}. Paper: Fig. 10, which does not give the shape.",
         quantity::number(first),
         quantity::number(last),
@@ -225,6 +226,7 @@ mod tests {
         report::{Results, render},
         workloads::FetchAdd,
     };
+    use tofu2_sim::virt::Arbiter;
 
     fn what_if() -> Vec<WhatIf> {
         let job = || example().jobs[0].clone();
@@ -246,6 +248,7 @@ mod tests {
             ranks,
             ranks_per_node,
             shape,
+            arbiter: Arbiter::RoundRobin,
             pairs: 1000,
             elapsed: (0..ranks).map(|rank| 540_000_000 * u64::from(rank + 1)).collect(),
             hops: shape.map_or(Vec::new(), |_| (0..ranks).map(|rank| rank / ranks_per_node / 8).collect()),

@@ -65,7 +65,7 @@ impl<'a> Running<'a> {
     }
 
     fn setting(&self, platform: Platform, shape: Shape, ranks_per_node: u32) -> Setting {
-        let setting = Setting::torus(platform, shape.nodes() * ranks_per_node, ranks_per_node, shape, self.plan.seed);
+        let setting = Setting::routed(platform, shape.nodes() * ranks_per_node, ranks_per_node, shape, self.plan.seed);
         Setting { network: NetworkModel::Latency, ..setting }
     }
 
