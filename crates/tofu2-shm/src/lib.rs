@@ -11,9 +11,9 @@
 //! almost no CPU. [`block_on`] does this on the calling thread. Under another executor (tokio), one
 //! thread per rank parks on the doorbell and wakes the waiting tasks.
 //!
-//! When all ranks wait and nothing can wake them, the job ends with
-//! [`JobError::Deadlock`](crate::JobError::Deadlock), which lists the waiting ranks and their
-//! waits. The time until then is an option ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
+//! When all ranks wait and nothing can wake them, the job ends with [`JobError::Deadlock`], which
+//! lists the waiting ranks and their waits. The time until then is an option
+//! ([`Launcher::stuck_after`], [`Threads::stuck_after`]).
 //!
 //! # Failure
 //! A rank that dies, panics or returns an error is published as *lost*: operations on its memory,

@@ -49,15 +49,14 @@
 //! A rank whose program returns an error or panics is lost, together with its operations in flight.
 //! Waits that depend on it end with `PeerLost`. Waits whose dependencies have all finished, with
 //! nothing left in flight, end with `PeersLeft`. When no event is pending and a rank is still
-//! waiting, the job ends with [`crate::JobError::Deadlock`]. A rank that computes past the end of
-//! virtual time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
+//! waiting, the job ends with [`JobError::Deadlock`]. A rank that computes past the end of virtual
+//! time fails with [`EndOfTime`]; sleeping until then is sleeping forever.
 //!
-//! A job that needs more memory than this machine has ends with
-//! [`crate::JobError::TooLittleMemory`]. Two amounts are compared with the memory that the machine,
-//! the control group and the process's limits leave available: the tables and tasks of all ranks,
-//! before the run, and each further MiB of storage, when it is first written. Memory that programs
-//! use besides their regions is not counted, nor is memory that other processes take later; the
-//! system may then kill the process.
+//! A job that needs more memory than this machine has ends with [`JobError::TooLittleMemory`]. Two
+//! amounts are compared with the memory that the machine, the control group and the process's limits
+//! leave available: the tables and tasks of all ranks, before the run, and each further MiB of
+//! storage, when it is first written. Memory that programs use besides their regions is not counted,
+//! nor is memory that other processes take later; the system may then kill the process.
 
 // Lets docs.rs show which items need which feature.
 #![cfg_attr(docsrs, feature(doc_cfg))]
