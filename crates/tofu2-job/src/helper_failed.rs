@@ -1,7 +1,7 @@
 //! The error of a rank whose helper failed.
 
 use crate::JobError;
-use rdma_fabric::{FabricError, Rank};
+use rdma_fabric::Rank;
 use std::error::Error;
 
 /// The error of a rank that was lost because one of its [helpers](rdma_fabric::Fabric::helper)
@@ -39,16 +39,4 @@ impl HelperEnd {
             }
         }
     }
-}
-
-/// Returns whether a program's error was caused by a failed helper of its rank.
-pub fn is_reported_by(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if matches!(error.downcast_ref(), Some(FabricError::HelperFailed { .. })) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
 }

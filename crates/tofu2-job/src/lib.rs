@@ -21,6 +21,6 @@ pub use job_error::{Awaited, JobError, Stuck, Whom};
 #[doc(hidden)]
 pub use blocked::{Blocked, blocked_depth};
 #[doc(hidden)]
-pub use helper_failed::{HelperEnd, is_reported_by};
+pub use helper_failed::HelperEnd;
 #[doc(hidden)]
 pub use poll_apart::poll_apart;

@@ -19,6 +19,7 @@ use core::{
 };
 use rdma_fabric::{FabricError, ProgramResult, Rank, Result, provider::HelperTask};
 use std::{
+    error::Error,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -145,4 +146,16 @@ fn run<F: Future<Output = ProgramResult<()>>>(endpoint: &Endpoint, name: &'stati
         Err(panic) => HelperEnd::Panicked { name, message: super::threads::message(&*panic) },
     };
     helpers.failed(end, &endpoint.job().control, endpoint.segment());
+}
+
+/// Returns whether a program's error was caused by a failed helper of its rank.
+pub(super) fn is_reported_by(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if matches!(error.downcast_ref(), Some(FabricError::HelperFailed { .. })) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }

@@ -30,8 +30,8 @@
 // and `provider` implements the provider trait for a fabric. Below them, the `mod.rs` of each
 // folder gives the order in which to read it: `memory`, `notices`, `waiting`, the control `queues`
 // and the barrier unit's `gates`. `helpers` run alongside a rank's program. `threads` and
-// `processes` start the ranks, according to `options`, if `admission` finds room for them; `guests`
-// are ranks whose `main` belongs to other code.
+// `processes` start the ranks, according to `options`, if `admission` finds room for them;
+// `attached` are ranks whose `main` belongs to other code.
 mod admission;
 mod attached;
 mod endpoint;

@@ -3,6 +3,7 @@
 use super::{
     admission,
     endpoint::Endpoint,
+    helpers,
     job::{Job, State},
     memory::allocator::Pages,
     options::{JobOptions, job_options},
@@ -18,7 +19,6 @@ use std::{
     sync::{Mutex, PoisonError},
     thread,
 };
-use tofu2_job::is_reported_by;
 
 /// The output or failure of each rank, in rank order, and the index of the failure that caused the
 /// others.
@@ -271,7 +271,7 @@ pub(super) fn ended<T>(kept: &Endpoint, rank: impl FnOnce() -> ProgramResult<T>)
     let out = match (out, helper) {
         (Ok(Ok(out)), None) => Ok(out),
         (Ok(Ok(_)), Some(helper)) => Err(helper.of(number)),
-        (Ok(Err(error)), Some(helper)) if is_reported_by(&*error) => Err(helper.of(number)),
+        (Ok(Err(error)), Some(helper)) if helpers::is_reported_by(&*error) => Err(helper.of(number)),
         (Ok(Err(error)), _) => Err(JobError::RankFailed { rank: number, error }),
         (Err(panic), _) => Err(JobError::RankPanicked { rank: number, message: message(&*panic) }),
     };
