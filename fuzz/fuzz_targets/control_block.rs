@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tofu2_sim::fuzz::control_block(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tofu2_shm::fuzz::control_block(bytes));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tofu2_sim::fuzz::simulation(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tofu2_virt::fuzz::simulation(bytes));

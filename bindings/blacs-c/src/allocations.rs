@@ -56,7 +56,7 @@ impl Allocations {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use tofu2_sim::shm::Threads;
+    use tofu2_shm::Threads;
 
     #[test]
     fn addresses_inside_are_found() {

@@ -52,7 +52,7 @@ pub fn release_signals() -> Vec<i32> {
     raw::release_signals()
 }
 
-pub use tofu2_sim::shm::part::NO_HANDLERS;
+pub use tofu2_shm::part::NO_HANDLERS;
 pub use {
     atomics::{AtomicKind, Atomics, WordKind},
     domain::Domain,

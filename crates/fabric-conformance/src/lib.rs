@@ -11,18 +11,18 @@
 //!
 //! ```no_run
 //! use fabric_conformance::{CaseProgram, JobReport, Harness};
-//! use tofu2_sim::shm;
+//! use tofu2_shm::Threads;
 //!
 //! /// Ranks as threads over shared memory.
-//! struct Threads;
+//! struct ThreadRanks;
 //!
-//! impl Harness for Threads {
+//! impl Harness for ThreadRanks {
 //!     fn run(program: &CaseProgram, ranks: usize, _test: &str, _turn: u64) -> Option<JobReport> {
-//!         Some(JobReport::of_one_process(program, ranks, |program| shm::Threads::new(ranks).run(program)))
+//!         Some(JobReport::of_one_process(program, ranks, |program| Threads::new(ranks).run(program)))
 //!     }
 //! }
 //!
-//! fabric_conformance::suite!(threads, Threads);
+//! fabric_conformance::suite!(threads, ThreadRanks);
 //! # fn main() {}
 //! ```
 //!

@@ -5,7 +5,7 @@
 //! function that starts jobs for tests calls [`watch_test`] first:
 //!
 //! ```
-//! use tofu2_sim::shm::Threads;
+//! use tofu2_shm::Threads;
 //!
 //! #[track_caller]
 //! fn threads(ranks: usize) -> Threads {

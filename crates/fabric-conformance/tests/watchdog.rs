@@ -8,7 +8,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use tofu2_sim::shm::Threads;
+use tofu2_shm::Threads;
 
 /// The environment variable that is set for a child; without it, the child's tests do nothing.
 const CHILD: &str = "WATCHDOG_CHILD";

@@ -169,7 +169,7 @@ mod tests {
     use super::{TableHeader, publish};
     use checks::jobs::{threads, virtual_time};
     use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
-    use tofu2_sim::virt::Platform;
+    use tofu2_virt::Platform;
 
     /// Returns the table of a member: longer for greater numbers, empty for the first.
     fn table(member: usize, round: usize) -> Vec<[u32; 3]> {

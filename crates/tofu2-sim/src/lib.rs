@@ -4,25 +4,15 @@
 //!   operation is executed immediately by the CPU that posts it.
 //! * [`virt`]: virtual time. One thread simulates up to a million ranks, deterministically, with a
 //!   timing model of the machine.
+//!
+//! Each provider is a crate, `tofu2-shm` and `tofu2-virt`, which this one re-exports: a program that
+//! uses only one of them can depend on that alone.
 
-// Lets docs.rs show which items need which feature.
-#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
 
-mod available;
-mod control_queue;
-mod exit_report;
-#[cfg(all(fuzzing, feature = "timeline"))]
-#[doc(hidden)]
-pub mod fuzz;
-#[cfg(all(test, not(fuzzing), not(miri), feature = "timeline"))]
-mod fuzz;
-mod helper_failed;
-mod job_error;
-mod poll_apart;
-pub mod shm;
-pub mod virt;
-
-pub use control_queue::QueueMachine;
-pub use exit_report::ends_in_words;
-pub use helper_failed::HelperFailed;
-pub use job_error::{Awaited, JobError, Stuck, Whom};
+pub use tofu2_job::{Awaited, HelperFailed, JobError, Stuck, Whom};
+#[doc(inline)]
+pub use tofu2_shm as shm;
+pub use tofu2_shm::{QueueMachine, ends_in_words};
+#[doc(inline)]
+pub use tofu2_virt as virt;

@@ -32,8 +32,8 @@ pub(crate) struct MiriOptions {
 /// The name, and the arguments of `cargo miri test`.
 const MIRI: [(&str, &[&str]); 6] = [
     ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
-    ("tofu2-sim: unit tests of shm", &["--package", "tofu2-sim", "--lib", "--", "shm::"]),
-    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
+    ("tofu2-shm: unit tests", &["--package", "tofu2-shm", "--lib"]),
+    ("tofu2-shm: thread ranks", &["--package", "tofu2-shm", "--test", "it", "--", "threads::"]),
     ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "it", "--", "threads::"]),
     (
         "rma-lock: references to locked memory",
@@ -91,27 +91,12 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const SANITIZED: [(&str, &[&str]); 6] = [
     // Loom's threads have separate stacks, which the sanitizer does not know about.
     (
-        "tofu2-sim: unit tests of shm",
-        &[
-            "--package",
-            "tofu2-sim",
-            "--lib",
-            "--",
-            "shm::",
-            "--skip",
-            "::model",
-            "--skip",
-            "doorbell",
-            "--skip",
-            "inside",
-        ],
+        "tofu2-shm: unit tests",
+        &["--package", "tofu2-shm", "--lib", "--", "--skip", "::model", "--skip", "doorbell", "--skip", "inside"],
     ),
-    ("tofu2-sim: thread ranks", &["--package", "tofu2-sim", "--test", "it", "--", "threads::", "--skip", "virt"]),
+    ("tofu2-shm: thread ranks", &["--package", "tofu2-shm", "--test", "it", "--", "threads::"]),
     ("tofu2-sim: ranks that are processes", &["--package", "tofu2-sim", "--test", "processes", "--", "jobs"]),
-    (
-        "tofu2-sim: control queues",
-        &["--package", "tofu2-sim", "--test", "it", "--", "control_queues", "--skip", "virt"],
-    ),
+    ("tofu2-shm: control queues", &["--package", "tofu2-shm", "--test", "it", "--", "control_queues"]),
     (
         "rma-lock: references to locked memory",
         &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],

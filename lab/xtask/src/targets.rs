@@ -25,7 +25,7 @@ const TARGETS: [&str; 5] = [
 /// The packages that are checked, and which parts of them.
 const CHECKS: [&[&str]; 2] = [
     &["--package", "onesided", "--lib", "--package", "onesided-cli", "--bins"],
-    &["--package", "rdma-fabric", "--package", "tofu2-sim", "--package", "rma-lock", "--tests"],
+    &["--package", "rdma-fabric", "--package", "tofu2-*", "--package", "rma-lock", "--tests"],
 ];
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         if options.assemble && target == ASSEMBLED {
             let mut cargo = Command::new("cargo");
-            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-sim", "--lib", "--test", "it"]);
+            cargo.args(["test", "--quiet", "--no-run", "--package", "tofu2-shm", "--lib", "--test", "it"]);
             // Nothing is to be linked, so the linker is a command that does nothing.
             cargo.args(["--target", target]).env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "true");
             well &= succeeds(cargo.stdout(Stdio::null()))?;

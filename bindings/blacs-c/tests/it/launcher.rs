@@ -1,7 +1,7 @@
 //! The launcher of a job, like that of `onesided run`.
 
 use std::{process::ExitCode, time::Duration};
-use tofu2_sim::shm::{Bind, Launcher};
+use tofu2_shm::{Bind, Launcher};
 
 /// Runs a program as `ranks` ranks, with shorter timeouts than the defaults for detecting a
 /// deadlock and for killing ranks after a failure. Two ranks have a CPU each: otherwise the system

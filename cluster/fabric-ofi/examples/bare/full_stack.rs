@@ -11,7 +11,7 @@ use rdma_fabric::{
     Amo, Deps, Fabric, LocalSpan, LocalWord, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
 use std::process;
-use tofu2_sim::shm::{
+use tofu2_shm::{
     block_on,
     part::{Part, PartPlan},
 };

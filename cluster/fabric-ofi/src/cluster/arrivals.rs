@@ -18,7 +18,7 @@ use std::{
     collections::BTreeSet,
     sync::{MutexGuard, PoisonError, TryLockError},
 };
-use tofu2_sim::shm::part::{RemoteCommand, RemoteReply};
+use tofu2_shm::part::{RemoteCommand, RemoteReply};
 
 /// An item of deferred work.
 #[derive(Debug)]

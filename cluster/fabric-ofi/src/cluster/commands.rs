@@ -1,7 +1,7 @@
 //! Commands of control queues between nodes.
 //!
 //! A command is a message to the target's rank, which executes it in its own memory
-//! ([`Part::execute_remote`](tofu2_sim::shm::part::Part::execute_remote)) and answers. Bytes that
+//! ([`Part::execute_remote`](tofu2_shm::part::Part::execute_remote)) and answers. Bytes that
 //! do not fit into a message stay in the poster's heap: the target's rank, which has resolved their
 //! destination, moves them by `fi_read`, or by `fi_write` for a get, and announces the command when
 //! they have arrived.
@@ -22,7 +22,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
-use tofu2_sim::shm::part::{Executed, Payload, RemoteCommand, RemoteReply};
+use tofu2_shm::part::{Executed, Payload, RemoteCommand, RemoteReply};
 
 /// Maximum number of bytes in the message of a command.
 const INLINE: usize = PAYLOAD - RemoteCommand::BYTES;

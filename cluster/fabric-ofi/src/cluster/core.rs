@@ -25,7 +25,7 @@ use std::{
     task::Waker,
     time::Instant,
 };
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 /// Maximum number of operations and requests of this rank in flight.
 pub(super) const DEEPEST: usize = 512;

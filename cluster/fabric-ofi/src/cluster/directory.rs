@@ -17,7 +17,7 @@ use std::{
         },
     },
 };
-use tofu2_sim::shm::part::Lock;
+use tofu2_shm::part::Lock;
 
 /// A region of a rank on another node.
 #[derive(Debug)]

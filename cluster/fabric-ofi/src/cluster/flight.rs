@@ -3,7 +3,7 @@
 use super::{directory::RemoteRegion, message::Head, pending_transfer::PendingTransfer};
 use rdma_fabric::{FabricError, RegionKey, Result, provider::Place};
 use std::{sync::Arc, task::Waker, time::Instant};
-use tofu2_sim::shm::part::RemoteCommand;
+use tofu2_shm::part::RemoteCommand;
 
 /// The kind of an operation or request.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 //! fabric.
 //!
 //! The ranks of a gate's node execute it, and send its updates to the ranks whose gates it is
-//! connected to ([`Part::on_gates`](tofu2_sim::shm::part::Part::on_gates)). A rank that receives
+//! connected to ([`Part::on_gates`](tofu2_shm::part::Part::on_gates)). A rank that receives
 //! updates executes the gates that they complete, and sends their updates in turn. Processing
 //! updates is therefore deferred work: see [`super::arrivals`].
 
@@ -19,7 +19,7 @@ use rdma_fabric::{
     barrier::{BarrierLimits, GateId, Progress, Values, Wiring},
     provider::{BarrierUnit, WaitState},
 };
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 const _: () = assert!(Part::GATE_BYTES <= super::link::PAYLOAD, "news fit into a message");
 

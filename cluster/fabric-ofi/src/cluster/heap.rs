@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::{Domain, Region, Result};
-use tofu2_sim::shm::part::Heap;
+use tofu2_shm::part::Heap;
 
 /// Registers a heap.
 ///

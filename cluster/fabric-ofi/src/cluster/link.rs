@@ -2,7 +2,7 @@
 
 use super::{heap, message::Head, wait::random};
 use crate::{Domain, Endpoint, EndpointOptions, Peer, Region, RemoteKey, Result};
-use tofu2_sim::shm::part::Heap;
+use tofu2_shm::part::Heap;
 
 /// The longest message in bytes, including its head.
 pub(super) const MESSAGE: usize = 4096;

@@ -1,7 +1,7 @@
 //! A job on several nodes: shared memory within each node, libfabric between nodes, one contract.
 //!
 //! The heap of a rank's segment is accessed in two ways. Ranks of the same node map it
-//! ([`tofu2_sim::shm::part`]); for all other ranks it is registered with libfabric. The address of
+//! ([`tofu2_shm::part`]); for all other ranks it is registered with libfabric. The address of
 //! an operation selects its path: operations on memory of this node access the mapping directly.
 //!
 //! * Puts and gets use `fi_write` and `fi_read`. A put completes when its bytes are visible at the
@@ -82,7 +82,7 @@ use rdma_fabric::{
     provider::{JobFacts, Nodes},
 };
 use std::sync::Arc;
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 /// A rank of a job on several nodes. Dropping it closes its endpoint.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
-use tofu2_sim::shm::part::{Heap, Part};
+use tofu2_shm::part::{Heap, Part};
 
 /// Takes all elements. If there is a single one, the common case, the vector keeps its allocation.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {

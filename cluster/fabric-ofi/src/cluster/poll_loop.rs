@@ -4,7 +4,7 @@
 use super::{core::State, net::Net};
 use core::task::{Context, Poll};
 use rdma_fabric::Result;
-use tofu2_sim::shm::part::gets_on;
+use tofu2_shm::part::gets_on;
 
 impl Net {
     /// Makes progress as [`Net::progress`] does, on behalf of a thread of the program.

@@ -11,7 +11,7 @@ use rdma_fabric::{
     FabricError, Rank, Result,
     provider::{Sink, Token, WaitState},
 };
-use tofu2_sim::shm::part::Fate;
+use tofu2_shm::part::Fate;
 
 /// Polls an operation.
 pub(super) fn operation(net: &Net, token: Token, into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {

@@ -15,7 +15,7 @@ use rdma_fabric::{
     },
 };
 use std::{future::poll_fn, sync::Arc};
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 /// A handle of a rank, with its access to the node and the rank's state in the cluster.
 #[derive(Clone, Debug)]

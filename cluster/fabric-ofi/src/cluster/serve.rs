@@ -14,7 +14,7 @@ use rdma_fabric::{
     FabricError, Rank, RegionKey, Result,
     provider::{Posted, Source},
 };
-use tofu2_sim::shm::part::{ControlRecord, Lock};
+use tofu2_shm::part::{ControlRecord, Lock};
 
 impl Core {
     /// Executes the request in a message. Messages that are not from ranks of the job are dropped.

@@ -12,7 +12,7 @@ use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 /// The region of a word, its offset in the region, and its width.
 type At = (RegionKey, u64, usize);

@@ -2,7 +2,7 @@
 //! rank that waits for other bytes is therefore not woken.
 
 use core::ops::Range;
-use tofu2_sim::shm::part::Part;
+use tofu2_shm::part::Part;
 
 /// Unit of ranges in bytes.
 const GRAIN: u64 = 8;

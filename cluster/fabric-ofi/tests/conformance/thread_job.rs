@@ -16,9 +16,9 @@ use std::{
     thread,
     time::Instant,
 };
-use tofu2_sim::{
+use tofu2_shm::{
     JobError,
-    shm::part::{Part, PartPlan},
+    part::{Part, PartPlan},
 };
 
 /// Number of bytes that a rank can register, as in the other test beds.

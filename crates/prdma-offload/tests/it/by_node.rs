@@ -6,7 +6,7 @@ use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Aggregation, Buffer, Form, Neighbourhood, Options, Request, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time, control_queue::Command};
 use std::time::Duration;
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 
 /// The members that each member sends to.
 type Graph = Vec<Vec<usize>>;

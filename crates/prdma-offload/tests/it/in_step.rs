@@ -9,7 +9,7 @@ use crate::fx100;
 use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options};
 use rdma_fabric::{Fabric, Group, ProgramResult, Time};
 use std::time::Duration;
-use tofu2_sim::virt::{NetworkModel, Torus};
+use tofu2_virt::{NetworkModel, Torus};
 
 const BYTES: usize = 65_536;
 const ITERATIONS: u64 = 40;

@@ -52,7 +52,7 @@ use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Edge, Form, Neighbourhood, Topology};
 use rdma_fabric::{Fabric, Group, Program};
 use std::{fmt::Debug, time::Duration};
-use tofu2_sim::virt::{Job, Platform};
+use tofu2_virt::{Job, Platform};
 
 /// All forms of an exchange.
 const FORMS: [Form; 4] = [Form::Fast, Form::Queues(2), Form::Mrc, Form::Cpu];

@@ -4,7 +4,7 @@ use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Layout, Neighbourhood, Options, Topology};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 
 /// A column of this many blocks, with gaps of the same length as the blocks.
 const BLOCKS: u64 = 64;

@@ -10,7 +10,7 @@ use rdma_fabric::{
     provider::{BlockPuts, Place, Posted, Provider, Source},
 };
 use std::sync::Mutex;
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 
 /// The rows and columns of a matrix, and the columns that are exchanged, of each of three kinds: few
 /// enough for short blocks, too many for that, and one.

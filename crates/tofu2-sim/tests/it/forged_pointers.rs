@@ -1,7 +1,7 @@
 //! Values that safe code forges, or uses where they do not belong: each is refused, or has the same
 //! effect as the same call with a genuine value.
 
-use crate::virt::start::fx100;
+use crate::fx100;
 use rdma_fabric::{
     AccessPolicy, Amo, Blocks, Deps, Fabric, FabricError, Group, LockedMemory, ProgramResult, Rank, Region, RegionKey,
     Result, Time,

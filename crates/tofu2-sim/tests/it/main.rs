@@ -1,37 +1,12 @@
-//! Control queues, thread ranks, their helpers and deadlocks over shared memory, as far as a single
-//! process can test them, and virtual time.
+//! Tests that need both providers: values and sizes that each must refuse, and jobs of one within
+//! jobs of the other.
 
-mod control_queues;
-mod exhaustion;
+mod blocking;
 mod forged_pointers;
-mod helpers;
 mod sizes;
-mod stuck;
-mod threads;
-mod virt;
 
-use std::{
-    future::Future,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Wake},
-    thread,
-};
+use tofu2_sim::virt::{Job, Platform};
 
-/// Runs `future` on the calling thread with an executor that is not this crate's.
-pub(crate) fn other_executor<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(thread::current())).into();
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(out) => return out,
-            Poll::Pending => thread::park(),
-        }
-    }
+pub(crate) fn fx100<'a>(ranks: usize) -> Job<'a> {
+    checks::jobs::virtual_time(&Platform::fx100(), ranks)
 }

@@ -2,7 +2,7 @@
 //! virtual time. Each is refused, with an error that gives the available amount, and nothing is
 //! kept.
 
-use crate::virt::start::fx100;
+use crate::fx100;
 use rdma_fabric::{
     Fabric, FabricError, Group, GroupMemory, Program, ProgramResult, RemoteAddr, Result, error::OutOfBounds,
 };

@@ -4,7 +4,7 @@ use checks::jobs::{threads, virtual_time};
 use prdma_offload::{Holder, PrdmaError};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, join};
 use std::fmt::Debug;
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 use xmp_reflect::{
     Align, Array, Corners, Format, Mapping, MappingError, NodeSet, Nodes, Order, PlanError, Reflect, Schedule, Shadow,
     Template, Transport, Widths, XmpError,

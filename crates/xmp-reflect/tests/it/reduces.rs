@@ -11,7 +11,7 @@ use checks::jobs::{threads, virtual_time};
 use proptest::test_runner::TestCaseError;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::collections::HashMap;
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, Mapping, NodeSet, Reflect, Transport, Widths};
 
 /// The number of copies of each element in shadows that the reflect fills, by the value of the

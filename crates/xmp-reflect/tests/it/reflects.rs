@@ -9,7 +9,7 @@ use crate::{
 use checks::jobs::{threads, virtual_time};
 use proptest::test_runner::TestCaseError;
 use rdma_fabric::{Fabric, Group, ProgramResult};
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, NodeSet, Reflect, Section, Transport, Widths};
 
 /// Transports under test.

@@ -228,9 +228,9 @@ fn a_rank_is_lost_when_what_it_posted_is_over() {
         member.part().run(member.fabric(), &program).is_err()
     });
     let fate = || ranks.members[0].part().fate(Rank::new(0));
-    assert!(!early && fate() == tofu2_sim::shm::part::Fate::Running);
+    assert!(!early && fate() == tofu2_shm::part::Fate::Running);
     ranks.over_now(0, id);
-    assert!(ended.join().unwrap() && fate() == tofu2_sim::shm::part::Fate::Lost);
+    assert!(ended.join().unwrap() && fate() == tofu2_shm::part::Fate::Lost);
 }
 
 /// Returns whether a post was refused because its place was resolved in another job.

@@ -24,7 +24,7 @@ use std::{
     thread,
     time::Instant,
 };
-use tofu2_sim::shm::{
+use tofu2_shm::{
     block_on,
     part::{Part, PartPlan},
 };

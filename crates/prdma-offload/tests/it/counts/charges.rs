@@ -4,7 +4,7 @@
 use checks::jobs::virtual_time;
 use prdma_offload::{Buffer, Cartesian, Collectives, Form, Neighbourhood, Options, Pipeline};
 use rdma_fabric::{Group, ProgramResult};
-use tofu2_sim::virt::Platform;
+use tofu2_virt::Platform;
 
 /// The operation that is started.
 #[derive(Clone, Copy, Debug)]

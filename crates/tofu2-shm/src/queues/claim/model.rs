@@ -1,0 +1,304 @@
+//! Model of the claim under loom: every interleaving, within a bound on preemptions, of ranks that
+//! advance, post and execute; and mutants that each break one rule.
+
+use super::*;
+use crate::testing;
+use core::sync::atomic::Ordering;
+use loom::{
+    sync::{Mutex, atomic::AtomicU64 as LoomWord},
+    thread,
+};
+use std::sync::{
+    Arc as Shared,
+    atomic::{AtomicBool, Ordering::SeqCst},
+};
+
+/// A mutant of the protocol.
+#[derive(Clone, Copy, PartialEq)]
+enum Mutant {
+    None,
+    /// The claim is released without a check of AGAIN.
+    NoSecondLook,
+    /// Advances set a flag instead of adding to a count.
+    Boolean,
+    /// An advance does not release.
+    RelaxedAdvance,
+    /// The poster has no barrier between its command and its check of the credit.
+    NoPosterBarrier,
+    /// The advance precedes the data.
+    AdvanceFirst,
+    /// A rank that finds the claim taken executes anyway.
+    NoClaim,
+}
+
+struct Cell {
+    word: LoomWord,
+    mutant: Mutant,
+}
+
+impl Word for Cell {
+    fn load(&self, order: Ordering) -> u64 {
+        self.word.load(order)
+    }
+    fn store(&self, value: u64, order: Ordering) {
+        self.word.store(value, order);
+    }
+    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
+        if self.mutant == Mutant::NoSecondLook && current != 0 && new == 0 {
+            self.word.swap(0, success);
+            return Ok(());
+        }
+        if self.mutant == Mutant::NoClaim && current == 0 {
+            let _ = self.word.compare_exchange(current, new, success, failure);
+            return Ok(());
+        }
+        self.word.compare_exchange(current, new, success, failure).map(drop)
+    }
+}
+
+impl Fencing for Cell {
+    fn add_and_fence(&self, more: u64) -> u64 {
+        match self.mutant {
+            Mutant::Boolean => self.word.store(1, Release),
+            Mutant::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
+            _ => _ = self.word.fetch_add(more, AcqRel),
+        }
+        if self.mutant != Mutant::RelaxedAdvance {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.word.load(Relaxed)
+    }
+    fn store_and_fence(&self, value: u64) {
+        self.word.store(value, Release);
+        if self.mutant != Mutant::NoPosterBarrier {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+}
+
+/// A queue of commands that each copy a word of data, which the rank that releases the command has
+/// written.
+struct Queue {
+    claim: Cell,
+    stage: Cell,
+    started: Cell,
+    scheduled: Cell,
+    data: [LoomWord; 2],
+    /// The position and data of each executed command. Never contended if one rank executes at a
+    /// time.
+    log: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Queue {
+    fn new(mutant: Mutant) -> Shared<Self> {
+        let cell = || Cell { word: LoomWord::new(0), mutant };
+        // Only the claim may be taken twice.
+        let of = |wanted: Mutant| Cell {
+            word: LoomWord::new(0),
+            mutant: if mutant == wanted { mutant } else { Mutant::None },
+        };
+        let mut claim = of(Mutant::NoClaim);
+        if mutant == Mutant::NoSecondLook {
+            claim = cell();
+        }
+        Shared::new(Queue {
+            claim,
+            stage: of(Mutant::None),
+            started: of(Mutant::NoPosterBarrier),
+            scheduled: if mutant == Mutant::Boolean { of(Mutant::Boolean) } else { of(Mutant::RelaxedAdvance) },
+            data: [LoomWord::new(0), LoomWord::new(0)],
+            log: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn words(&self) -> ClaimWords<'_, Cell> {
+        let Queue { claim, stage, started, scheduled, .. } = self;
+        ClaimWords { claim, stage, started, scheduled, depth: 8 }
+    }
+
+    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> TurnEnd {
+        self.words().turn(me, has_ended, most, |due| {
+            let data = self.data[due.position as usize].load(Relaxed);
+            let mut log = self.log.try_lock().expect("two execute at once");
+            log.push((due.position, data));
+            Attempt::Took(1)
+        })
+    }
+
+    /// Simulates an arrival: writes the data, advances, executes.
+    fn arrive(&self, me: u32, mutant: Mutant) {
+        let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
+        if mutant != Mutant::AdvanceFirst {
+            store();
+        }
+        self.words().advance(1);
+        if mutant == Mutant::AdvanceFirst {
+            // So that another rank may execute first.
+            thread::yield_now();
+            let left = self.turn(me, |_| false, 8);
+            store();
+            assert_ne!(left, TurnEnd::More);
+            return;
+        }
+        assert_ne!(self.turn(me, |_| false, 8), TurnEnd::More);
+    }
+
+    fn log(&self) -> Vec<(u64, u64)> {
+        core::mem::take(&mut self.log.lock().unwrap())
+    }
+}
+
+fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
+    testing::explore(3, 10_000, test)
+}
+
+/// Two arrivals each release a command.
+fn two_arrivals(mutant: Mutant) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutant);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutant));
+        queue.arrive(0, mutant);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7), (1, 7)], "a release was lost, done twice, or came before its data");
+    })
+}
+
+#[test]
+fn no_release_is_lost_and_none_is_done_twice() {
+    assert!(two_arrivals(Mutant::None) >= 100);
+}
+
+#[test]
+#[should_panic]
+fn only_one_may_execute() {
+    two_arrivals(Mutant::NoClaim);
+}
+
+/// A rank that is already executing may see the offset move before the arrival reaches the claim.
+fn one_arrives_while_another_executes(mutant: Mutant) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutant);
+        queue.words().start(1);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || theirs.arrive(1, mutant));
+        queue.turn(0, |_| false, 8);
+        other.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7)], "a release was lost, or came before its data");
+    })
+}
+
+#[test]
+fn an_arrival_beside_an_executor_is_seen_whole() {
+    assert!(one_arrives_while_another_executes(Mutant::None) >= 5);
+}
+
+/// A post and an arrival at the same time: one of the two executes the command. `post` returns
+/// whether the poster takes a turn.
+fn a_posting_meets_an_arrival(mutant: Mutant, post: impl Fn(&Queue) -> bool + Send + Sync + 'static) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutant);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            assert_ne!(theirs.turn(1, |_| false, 8), TurnEnd::More);
+        });
+        // The descriptor.
+        queue.data[0].store(9, Relaxed);
+        if post(&queue) {
+            assert_ne!(queue.turn(0, |_| false, 8), TurnEnd::More);
+        }
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 9)], "a release was lost");
+    })
+}
+
+/// Takes a turn if there is credit.
+fn looking(queue: &Queue) -> bool {
+    queue.words().start(1);
+    queue.words().is_due()
+}
+
+/// Takes a turn in any case; with the mutant, only if there is credit.
+fn in_any_case(mutant: Mutant) -> impl Fn(&Queue) -> bool {
+    move |queue| {
+        queue.words().hand_over(1);
+        mutant != Mutant::NoPosterBarrier || queue.words().is_due()
+    }
+}
+
+#[test]
+fn a_posting_and_an_arrival_do_not_miss_each_other() {
+    assert!(a_posting_meets_an_arrival(Mutant::None, looking) >= 10);
+}
+
+#[test]
+fn a_turn_in_any_case_is_as_good_as_a_barrier() {
+    assert!(a_posting_meets_an_arrival(Mutant::None, in_any_case(Mutant::None)) >= 10);
+}
+
+/// A bounded turn either reports that there is more or leaves nothing.
+#[test]
+fn a_bounded_turn_loses_nothing() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutant::None);
+        queue.words().start(2);
+        let theirs = queue.clone();
+        let other = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(1, |_| false, 1) == TurnEnd::More
+        });
+        queue.words().advance(1);
+        let mut more = queue.turn(0, |_| false, 1) == TurnEnd::More;
+        more |= other.join().unwrap();
+        if more {
+            queue.turn(0, |_| false, 8);
+        }
+        assert_eq!(queue.log().len(), 2);
+    });
+    assert!(executions >= 100);
+}
+
+/// Rank 1 dies while it executes; an arrival or the owner continues.
+#[test]
+fn the_claim_of_the_dead_is_taken_over_once() {
+    let executions = explore(|| {
+        let queue = Queue::new(Mutant::None);
+        queue.words().start(2);
+        queue.words().advance(1);
+        let ended = Shared::new(AtomicBool::new(false));
+        let theirs = queue.clone();
+        // Takes the claim and dies.
+        let dying = thread::spawn(move || theirs.words().seize(1, |_| false));
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(1);
+            theirs.turn(2, |_| false, 8);
+        });
+        let died = dying.join().unwrap();
+        // The join orders everything before it, as reaping a process does.
+        ended.store(true, SeqCst);
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        arrival.join().unwrap();
+        let _ = died;
+        queue.turn(0, |rank| rank == 1 && ended.load(SeqCst), 8);
+        assert_eq!(queue.log().len(), 2);
+        assert_eq!(queue.words().read(), 2);
+    });
+    assert!(executions >= 100);
+}
+
+testing::found! {
+    the_executor_must_look_again: "a release was lost", two_arrivals(Mutant::NoSecondLook);
+    advances_must_be_counted: "a release was lost", two_arrivals(Mutant::Boolean);
+    // The claim's exchanges also release, so only a rank that is executing at the moment can miss
+    // the data.
+    an_advance_must_release: "came before its data", one_arrives_while_another_executes(Mutant::RelaxedAdvance);
+    the_data_must_come_before_the_advance: "came before its data", two_arrivals(Mutant::AdvanceFirst);
+    the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutant::NoPosterBarrier, looking);
+    without_a_barrier_a_turn_must_be_taken: "a release was lost",
+        a_posting_meets_an_arrival(Mutant::NoPosterBarrier, in_any_case(Mutant::NoPosterBarrier));
+    nor_may_that_turn_leave_without_a_second_look: "a release was lost",
+        a_posting_meets_an_arrival(Mutant::NoSecondLook, in_any_case(Mutant::NoSecondLook));
+}

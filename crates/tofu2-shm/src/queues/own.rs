@@ -1,0 +1,253 @@
+//! A rank's private state of its own control queues.
+
+use super::{
+    config::TAG_BYTES,
+    executor::Executor,
+    lock::{Lock, LockGuard},
+    opening::NodeQueues,
+    remote::{Moving, RemoteCommands},
+    route::Routes,
+};
+use crate::{
+    endpoint::Endpoint,
+    job::Job,
+    memory::{allocator::RegisteredExtent, layout, regions::RegionKind},
+};
+use core::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use rdma_fabric::{
+    Rank, RegionKey, Result,
+    control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The queues of one rank.
+#[derive(Debug, Default)]
+pub(crate) struct OwnQueues {
+    state: Mutex<State>,
+    /// The number of open session queues; 0 means that there is nothing to serve.
+    sessions: AtomicUsize,
+    /// The number of automatic tags assigned so far, so that no queue assigns a tag that an earlier
+    /// queue assigned recently.
+    uses: AtomicU32,
+    /// Regions from or to which bytes of commands are being moved between nodes.
+    moving: Moving,
+    /// The routes of commands that the rank has executed, no matter which rank posted them.
+    routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Mode and contexts in use (one bit each) of the control queues that the rank holds, by engine
+    /// and number.
+    held: BTreeMap<(u8, u8), (QueueMode, u8)>,
+    /// Session queues that are open.
+    sessions: Vec<QueueId>,
+    /// The commands of each open queue that were sent to other nodes, in a job that runs on several
+    /// nodes.
+    remote: BTreeMap<QueueId, Arc<RemoteCommands>>,
+    /// The table that all queues share if they have one address space.
+    shared: Option<Arc<TagTable>>,
+}
+
+/// A table of tags, and its owner's record of it.
+#[derive(Debug)]
+pub(crate) struct TagTable {
+    pub(crate) taken: RegisteredExtent,
+    pub(crate) known: Mutex<KnownTags>,
+}
+
+/// The contents of a table of tags.
+#[derive(Debug, Default)]
+pub(crate) struct KnownTags {
+    /// The automatic tags, by region.
+    pub(crate) automatic: BTreeMap<u64, Stadd>,
+    /// All tags, by place.
+    pub(crate) tags: BTreeMap<usize, NamedTag>,
+}
+
+/// A registration under a tag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedTag {
+    pub(crate) tag: u32,
+    pub(crate) key: RegionKey,
+}
+
+impl OwnQueues {
+    /// The number of routes that are remembered.
+    pub(crate) const ROUTES: usize = 64;
+
+    /// Returns the remembered routes, unless another thread of the rank is using them.
+    #[inline]
+    pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
+        self.routes.try_lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between statements that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a control queue for `spec`. Returns its id.
+    ///
+    /// # Errors
+    /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`].
+    pub(crate) fn take(&self, job: &Job, me: Rank, spec: &QueueSpec) -> Result<QueueId, QueueError> {
+        let machine = job.queues.machine;
+        let asked = QueueId::new(me, spec.engine.unwrap_or(0).min(15), spec.number.unwrap_or(0), 0);
+        let limit = |what, value: u64, limit: u64| QueueError::Limit { queue: asked, what, value, limit };
+        let numbers = machine.numbers(spec.mode);
+        if let Some(engine) = spec.engine.filter(|&engine| engine >= machine.engines) {
+            return Err(limit("the engine", engine.into(), u64::from(machine.engines) - 1));
+        }
+        if let Some(number) = spec.number {
+            if spec.engine.is_none() {
+                return Err(limit("the control queue's number without an engine", number.into(), 0));
+            }
+            if number >= machine.queues_per_engine || numbers >> number & 1 == 0 {
+                return Err(limit(
+                    "the control queue's number",
+                    number.into(),
+                    u64::from(15 - numbers.leading_zeros()),
+                ));
+            }
+        }
+        let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
+        let mut state = self.lock();
+        let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
+        // A stable sort: among engines with equally many queues taken, the first is used.
+        engines.sort_by_key(|&engine| node.taken(engine));
+        let fits = |number: &u8| numbers >> number & 1 != 0 && spec.number.is_none_or(|wanted| wanted == *number);
+        for &engine in &engines {
+            for number in (0..machine.queues_per_engine).filter(fits) {
+                if let Some(context) = state.context(&node, (engine, number), me, spec.mode, machine.contexts) {
+                    return Ok(QueueId::new(me, engine, number, context));
+                }
+            }
+        }
+        match spec.number {
+            Some(_) => Err(QueueError::InUse(asked)),
+            None => Err(QueueError::NoneFree(numbers.count_ones() * engines.len() as u32)),
+        }
+    }
+
+    /// Releases what [`OwnQueues::take`] took.
+    pub(crate) fn give_back(&self, job: &Job, me: Rank, id: QueueId) {
+        let mut state = self.lock();
+        let at = (id.engine(), id.number());
+        if let Some((_, contexts)) = state.held.get_mut(&at) {
+            *contexts &= !(1 << id.context());
+            if *contexts == 0 {
+                state.held.remove(&at);
+                if let Some(node) = NodeQueues::of(job, me) {
+                    node.give_back(at.0, at.1, me);
+                }
+            }
+        }
+    }
+
+    /// Records that a session queue is open, or is no longer.
+    pub(crate) fn set_session(&self, id: QueueId, open: bool) {
+        let mut state = self.lock();
+        state.sessions.retain(|&other| other != id);
+        if open {
+            state.sessions.push(id);
+        }
+        self.sessions.store(state.sessions.len(), SeqCst);
+    }
+
+    /// Sets the commands of a queue that are sent to other nodes; `None` if the queue has closed.
+    pub(crate) fn set_remote(&self, id: QueueId, remote: Option<Arc<RemoteCommands>>) {
+        let mut state = self.lock();
+        match remote {
+            Some(remote) => _ = state.remote.insert(id, remote),
+            None => _ = state.remote.remove(&id),
+        }
+    }
+
+    /// Returns the commands of one of this rank's queues that were sent to other nodes.
+    pub(crate) fn remote(&self, id: QueueId) -> Option<Arc<RemoteCommands>> {
+        self.lock().remote.get(&id).cloned()
+    }
+
+    /// Returns the regions from or to which bytes of commands are being moved between nodes.
+    pub(crate) fn moving(&self) -> &Moving {
+        &self.moving
+    }
+
+    /// Returns whether a session queue is open.
+    pub(crate) fn has_sessions(&self) -> bool {
+        self.sessions.load(SeqCst) != 0
+    }
+
+    /// Executes the commands that were handed over to the rank, if any. If `all`, also executes the
+    /// commands left in its session queues because the rank that should have executed them has
+    /// died. Returns whether anything was handed over.
+    pub(crate) fn serve(&self, executor: &Executor<'_>, all: bool) -> bool {
+        if self.sessions.load(Relaxed) == 0 {
+            return false;
+        }
+        let pending = executor.segment.word(layout::QUEUES_PENDING);
+        let asked = pending.load(Relaxed) != 0 && pending.swap(0, SeqCst) != 0;
+        if asked || all {
+            let sessions = self.lock().sessions.clone();
+            sessions.into_iter().for_each(|id| executor.help_if_due(id));
+        }
+        asked
+    }
+
+    /// Returns a number that was not used recently for automatic tags of the rank.
+    pub(crate) fn next_use(&self) -> u32 {
+        self.uses.fetch_add(1, Relaxed)
+    }
+
+    /// Returns a table of tags for a new queue.
+    pub(crate) fn table(&self, endpoint: &Endpoint) -> Result<Arc<TagTable>> {
+        let fresh = || -> Result<Arc<TagTable>> {
+            let taken = endpoint.take_extent(TAG_BYTES, RegionKind::Queue, |_, _| ())?;
+            Ok(Arc::new(TagTable { taken, known: Mutex::default() }))
+        };
+        if !endpoint.job().queues.shared_address_space {
+            return fresh();
+        }
+        if let Some(shared) = &self.lock().shared {
+            return Ok(shared.clone());
+        }
+        let table = fresh()?;
+        let mut state = self.lock();
+        if let Some(shared) = &state.shared {
+            endpoint.allocator().free(endpoint.segment(), endpoint.me(), &table.taken);
+            return Ok(shared.clone());
+        }
+        state.shared = Some(table.clone());
+        Ok(table)
+    }
+}
+
+impl State {
+    /// Takes a context of a control queue, which is first taken from the node if necessary.
+    fn context(&mut self, node: &NodeQueues<'_>, at: (u8, u8), me: Rank, mode: QueueMode, most: u8) -> Option<u8> {
+        match self.held.get_mut(&at) {
+            Some((QueueMode::Normal, contexts)) if mode == QueueMode::Normal => {
+                let context = (!*contexts).trailing_zeros() as u8;
+                (context < most).then(|| *contexts |= 1 << context).map(|()| context)
+            }
+            Some(_) => None,
+            None => node.take(at.0, at.1, me).then(|| {
+                self.held.insert(at, (mode, 1));
+                0
+            }),
+        }
+    }
+}
+
+impl TagTable {
+    pub(crate) fn known(&self) -> MutexGuard<'_, KnownTags> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
