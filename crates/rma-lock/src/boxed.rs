@@ -1,12 +1,8 @@
 //! Futures that are boxed only if they do not complete immediately.
 
-use crate::{
-    Result,
-    fast_path::{FastPath, fast_path},
-};
+use crate::Result;
 use core::{
     future::Future,
-    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -47,35 +43,6 @@ where
     }
 }
 
-/// A fast path that polls one of several futures, and boxes it if it does not complete
-/// immediately.
-pub(crate) struct PollOnce<First, Out>(First, PhantomData<fn() -> Out>);
-
-impl<'a, Out, First> FastPath for PollOnce<First, Out>
-where
-    First: FnOnce(&mut Context<'_>) -> Result<Out, Boxed<'a, Out>>,
-    Out: 'a,
-{
-    type Out = Out;
-    type Stage = Boxed<'a, Out>;
-
-    #[inline(always)]
-    fn fast(self, cx: &mut Context<'_>) -> Result<Out, Boxed<'a, Out>> {
-        self.0(cx)
-    }
-}
-
-/// Tries `first`, which calls [`poll_or_box`] on one of several futures, and awaits the box that it
-/// returns.
-#[inline(always)]
-pub(crate) fn poll_once<'a, Out, First>(first: First) -> impl Future<Output = Out> + Unpin
-where
-    First: FnOnce(&mut Context<'_>) -> Result<Out, Boxed<'a, Out>>,
-    Out: 'a,
-{
-    fast_path(PollOnce(first, PhantomData), |rest| rest)
-}
-
 /// Polls `future`, and boxes it if it is still pending.
 #[inline(always)]
 pub(crate) fn poll_or_box<'a, F>(mut future: F, cx: &mut Context<'_>) -> Result<F::Output, Boxed<'a, F::Output>>
@@ -93,37 +60,4 @@ where
 #[inline(never)]
 pub(crate) fn boxed<'a, F: Future + Send + 'a>(future: F) -> Boxed<'a, F::Output> {
     Box::pin(future)
-}
-
-/// A value that is already available, or a boxed future of it.
-pub(crate) enum MaybeReady<'a, T> {
-    /// `None` after it has been taken.
-    Ready(Option<T>),
-    Boxed(Boxed<'a, T>),
-}
-
-impl<'a, T> MaybeReady<'a, T> {
-    #[inline]
-    pub(crate) fn ready(value: T) -> Self {
-        MaybeReady::Ready(Some(value))
-    }
-
-    #[cold]
-    pub(crate) fn boxed(future: impl Future<Output = T> + Send + 'a) -> Self {
-        MaybeReady::Boxed(Box::pin(future))
-    }
-}
-
-impl<T> Unpin for MaybeReady<'_, T> {}
-
-impl<T> Future for MaybeReady<'_, T> {
-    type Output = T;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        match &mut *self {
-            MaybeReady::Ready(value) => Poll::Ready(value.take().expect("polled after the end")),
-            MaybeReady::Boxed(future) => future.as_mut().poll(cx),
-        }
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::{direct::Link, edge::Way};
 use crate::{Collective, Communicator, FmplError, Result};
+use core::task::Context;
 use rdma_fabric::{fast_path::FastPath, provider::Boxed};
 
 /// A member's progress in a barrier.
@@ -29,13 +30,21 @@ impl<'a> Barrier<'a> {
     }
 }
 
-impl<'a> FastPath<'a> for Barrier<'a> {
+impl FastPath for Barrier<'_> {
     type Out = ();
     type Error = FmplError;
+    type Stage = Self;
 
+    #[inline(always)]
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> Barrier<'a> {
     /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
-    fn fast(&mut self) -> Option<()> {
+    fn at_once(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);
         if !comm.algorithms.is_tree(Collective::Barrier) {
             return None;
@@ -61,7 +70,7 @@ impl<'a> FastPath<'a> for Barrier<'a> {
         Some(())
     }
 
-    fn slow(self) -> Boxed<'a, Result<()>> {
+    pub(crate) fn slow(self) -> Boxed<'a, Result<()>> {
         Box::pin(self.comm.meet_all(self.progress))
     }
 }

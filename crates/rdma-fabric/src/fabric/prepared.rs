@@ -3,7 +3,7 @@
 use super::{
     DirectOp, Fabric,
     direct::{put_now, same_length},
-    operation_future::OperationFuture,
+    operation_future::operation,
 };
 use crate::{
     Amo, AtomicWord, Handle, LocalSpan, Operation, Pod, Rank, Refused, RemoteSpan, RemoteWord, Result,
@@ -161,7 +161,7 @@ impl<W: AtomicWord> Descriptor for AtomicDescriptor<W> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<W>> + 'a {
-        OperationFuture::new(fabric, self.operation())
+        operation(fabric, self.operation())
     }
 }
 
@@ -197,7 +197,7 @@ impl<T: Pod> Descriptor for PutDescriptor<T> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<()>> + 'a {
-        OperationFuture::new(fabric, self.operation())
+        operation(fabric, self.operation())
     }
 }
 
@@ -271,7 +271,7 @@ impl<T: Pod> Descriptor for GetDescriptor<T> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<()>> + 'a {
-        OperationFuture::new(fabric, BorrowedGet(self))
+        operation(fabric, BorrowedGet(self))
     }
 }
 

@@ -5,8 +5,8 @@ use crate::{
     LockError, Result,
     detach::{Broken, Cancelled, DetachOnDrop, HasFabric},
     error::Stopped,
-    fast_path::Unfinished,
     holder_limit::{self, limit_bits},
+    posting::Unfinished,
 };
 use core::fmt;
 use rdma_fabric::{Amo, Fabric, FabricError, GroupMemory, PutOrder, Rank, RemoteWord, Time};

@@ -5,11 +5,14 @@ use super::{
     single::BackOffLock,
 };
 use crate::{
-    Guard, Result,
-    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
+    Guard, LockError, Result,
+    posting::{Posting, Unfinished, atomic_now},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
-use rdma_fabric::provider::Boxed;
+use rdma_fabric::{
+    fast_path::{FastPath, fast_path},
+    provider::Boxed,
+};
 
 /// Shared access.
 #[derive(Clone, Copy, Debug)]
@@ -145,12 +148,13 @@ impl<M: Mode> Guard for BackOffGuard<'_, M> {
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     /// The guard is still armed, although its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, Unfinished);
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Self::Stage> {
         let Leave(guard) = self;
         match guard.leave_fast() {
             Ok(()) => {

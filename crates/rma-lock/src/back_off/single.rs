@@ -6,13 +6,17 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    Fairness, Guard, Lock, Result, RmaLock,
+    Fairness, Guard, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
-    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
+    posting::{Posting, Unfinished, atomic_now},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time, provider::Boxed};
+use rdma_fabric::{
+    Fabric, GroupMemory, Rank, RemoteWord, Time,
+    fast_path::{FastPath, fast_path},
+    provider::Boxed,
+};
 use std::sync::Arc;
 
 /// A separate cache line.
@@ -56,11 +60,12 @@ impl fmt::Debug for BackOffLock {
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
-    type Out = Result<Held>;
+    type Out = Held;
+    type Error = LockError;
     type Stage = Unfinished;
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Held>, Self::Stage> {
         let Enter(lock, claim, _) = self;
         if !lock.base.ordered_everywhere || !lock.base.broken.is_whole() {
             return Err(None);

@@ -5,20 +5,23 @@ use super::{
     guard::{ReadGuard, WriteGuard},
 };
 use crate::{
-    Result, RmaLock,
+    LockError, Result, RmaLock,
     boxed::wrapped,
-    fast_path::{FastPath, fast_path},
     lock::Admitted,
     queue::{self, Call},
 };
 use core::{future::Future, marker::PhantomData, task::Context};
-use rdma_fabric::Time;
+use rdma_fabric::{
+    Time,
+    fast_path::{FastPath, fast_path},
+};
 
 /// A fast path to read, where `Held` is a guard or an optional guard.
 pub(crate) struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, Held> {
-    type Out = Result<Held>;
+    type Out = Held;
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]
@@ -34,7 +37,8 @@ impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, H
 pub(crate) struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S, Held> {
-    type Out = Result<Held>;
+    type Out = Held;
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Result,
-    fast_path::Unfinished,
+    posting::Unfinished,
     queue::{Call, Held, NodeId, NodeWord, Transition, Walk},
 };
 use rdma_fabric::{Amo, FabricError, RemoteWord, Time};

@@ -2,15 +2,18 @@
 
 use super::{Core, CountedLock, Flat, Scheme, scheme::HEAD};
 use crate::{
-    Fairness, Guard, Lock, Result, RmaLock,
+    Fairness, Guard, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
-    fast_path::{FastPath, fast_path},
     lock::{AnonymousShared, KeptExclusive, OfThisCrate},
     queue::{Call, Held, LOCK_BYTES, NodeId},
     recovery::EpochLink,
 };
 use core::{fmt, future::Future, mem, sync::atomic::Ordering::Relaxed, task::Context};
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
+use rdma_fabric::{
+    Fabric, GroupMemory, Rank, Time,
+    fast_path::{FastPath, fast_path},
+    provider::Boxed,
+};
 
 /// Shared access: no writer is inside. Returned by [`RmaLock::read`].
 ///
@@ -97,7 +100,8 @@ impl<S: Scheme> fmt::Debug for WriteGuard<'_, S> {
 pub(crate) struct Leave<G>(pub(crate) G);
 
 impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]
@@ -109,7 +113,8 @@ impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
 }
 
 impl<S: Scheme> FastPath for Leave<WriteGuard<'_, S>> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]

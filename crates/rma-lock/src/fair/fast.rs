@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Result,
-    fast_path::Unfinished,
+    posting::Unfinished,
     queue::{Call, Held, NodeId, NodeWord, Walk},
 };
 use rdma_fabric::{Amo, Time};

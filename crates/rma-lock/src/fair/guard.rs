@@ -2,13 +2,13 @@
 
 use super::{Class, Core, FairLock, fast};
 use crate::{
-    Guard, Result,
+    Guard, LockError, Result,
     boxed::wrapped,
-    fast_path::{FastPath, fast_path},
     locks::Mode,
     queue::{Call, Held, NodeId},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
+use rdma_fabric::fast_path::{FastPath, fast_path};
 
 /// The state of a holder.
 #[derive(Clone, Copy)]
@@ -65,7 +65,8 @@ impl<M: Mode> Drop for FairGuard<'_, M> {
 struct Leave<'a, M: Mode>(FairGuard<'a, M>);
 
 impl<M: Mode> FastPath for Leave<'_, M> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]

@@ -42,10 +42,9 @@ pub(crate) mod steps;
 pub use guard::FairGuard;
 
 use crate::{
-    Fairness, Lock, Result, RmaLock,
+    Fairness, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
     detach::HasFabric,
-    fast_path::{FastPath, fast_path},
     lock::Admitted,
     locks::{Exclusive, Mode, Shared},
     queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue},
@@ -57,7 +56,10 @@ use core::{
     ops::Deref,
     task::{Context, Poll},
 };
-use rdma_fabric::{Fabric, GroupMemory, Rank, RemoteWord, Time};
+use rdma_fabric::{
+    Fabric, GroupMemory, Rank, RemoteWord, Time,
+    fast_path::{FastPath, fast_path},
+};
 use std::sync::Arc;
 use steps::{FairTable, Steps, WRITER};
 
@@ -167,7 +169,8 @@ impl Protocol for Core {
 struct Enter<'a, M, Guard>(&'a FairLock, Time, PhantomData<fn() -> (M, Guard)>);
 
 impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, Guard> {
-    type Out = Result<Guard>;
+    type Out = Guard;
+    type Error = LockError;
     type Stage = Call<Core>;
 
     #[inline(always)]

@@ -8,13 +8,17 @@ use crate::{
     Fairness, Guard, Lock, LockError, Result, RmaLock,
     boxed::wrapped,
     detach::DetachOnDrop,
-    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
     lock::KeptExclusive,
     nodes::own_node,
+    posting::{Posting, Unfinished, atomic_now},
     queue::{LOCK_BYTES, Queue},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time, provider::Boxed};
+use rdma_fabric::{
+    Fabric, GroupMemory, Rank, Time,
+    fast_path::{FastPath, fast_path},
+    provider::Boxed,
+};
 use std::sync::{Arc, OnceLock};
 
 /// A lock for data that is rarely written. Readers count themselves at their own node, and none of
@@ -179,11 +183,12 @@ impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
-    type Out = Result<Held>;
+    type Out = Held;
+    type Error = LockError;
     type Stage = Unfinished;
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Held>, Self::Stage> {
         let core = &self.0.core;
         if !core.queue.ordered_everywhere || !core.queue.broken.is_whole() {
             return Err(None);
@@ -200,12 +205,13 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
 struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     /// Dropping the hold would end it again, although its atomic may have been posted.
     type Stage = (Held<'a>, Unfinished);
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Self::Stage> {
         let Leave(mut held) = self;
         let queue = &held.core.queue;
         if !queue.ordered_everywhere || !matches!(held.what, What::Shared) {

@@ -4,7 +4,7 @@ use super::{
     Core,
     gate::{ARRIVE, DEPART, Gate, Limit, refusal},
 };
-use crate::{detach::Cancelled, error::Stopped, fast_path::Unfinished, queue::NodeId};
+use crate::{detach::Cancelled, error::Stopped, posting::Unfinished, queue::NodeId};
 use rdma_fabric::{Rank, RemoteWord, Time};
 
 impl Core {

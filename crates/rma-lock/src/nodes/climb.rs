@@ -9,8 +9,8 @@ use crate::{
     LockError,
     detach::Cancelled,
     error::Stopped,
-    fast_path::Unfinished,
     holder_limit,
+    posting::Unfinished,
     queue::{NodeId, Wait},
 };
 use core::{

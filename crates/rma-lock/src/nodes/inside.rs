@@ -6,12 +6,16 @@ use super::{
     level::{COUNT_ME, HELD, LAST_INSIDE, OVER_LIMIT, UNCOUNT_ME},
 };
 use crate::{
-    Result,
+    LockError, Result,
     boxed::wrapped,
-    fast_path::{FastPath, Posting, Unfinished, atomic_now, fast_path},
+    posting::{Posting, Unfinished, atomic_now},
 };
 use core::{future::Future, marker::PhantomData, mem, task::Context};
-use rdma_fabric::{Time, provider::Boxed};
+use rdma_fabric::{
+    Time,
+    fast_path::{FastPath, fast_path},
+    provider::Boxed,
+};
 use std::sync::Arc;
 
 /// A hold of this rank. Dropping it leaves in the background.
@@ -23,11 +27,12 @@ pub(crate) struct Inside<'a> {
 struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
-    type Out = Result<Held>;
+    type Out = Held;
+    type Error = LockError;
     type Stage = Unfinished;
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Held>, Self::Stage> {
         let stair = self.0;
         let Some(level) = stair.levels.first() else { return Err(None) };
         if !stair.queue.ordered_everywhere || !stair.queue.broken.is_whole() {
@@ -104,12 +109,13 @@ impl Drop for Inside<'_> {
 struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {
-    type Out = Result<()>;
+    type Out = ();
+    type Error = LockError;
     /// Dropping the [`Inside`] would leave again, although its atomic may have been posted.
     type Stage = (Inside<'a>, Unfinished);
 
     #[inline(always)]
-    fn fast(self, _: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Self::Stage> {
         let Leave(inside) = self;
         match inside.leave_fast() {
             Ok(()) => {

@@ -33,7 +33,7 @@ use crate::{
     Result,
     detach::{DetachOnDrop, HasFabric},
     error::Stopped,
-    fast_path::Unfinished,
+    posting::Unfinished,
     queue::{LOCK_BYTES, Queue},
 };
 use core::fmt;

@@ -14,8 +14,8 @@ use crate::{
     LockError, Result,
     detach::{Cancelled, HasFabric},
     error::Stopped,
-    fast_path::{Posting, Unfinished},
     holder_limit,
+    posting::{Posting, Unfinished},
     steps::{End, Node, Op, Pending, Reason, Table, Word},
 };
 use core::{

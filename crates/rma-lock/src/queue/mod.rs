@@ -36,7 +36,7 @@ pub(crate) use publish::is_inside;
 use crate::{
     Result,
     detach::Broken,
-    fast_path::{self, Unfinished},
+    posting::{self, Unfinished},
 };
 use core::fmt;
 use own::Nodes;
@@ -129,7 +129,7 @@ impl Queue {
     /// Executes an atomic that completes immediately.
     #[inline(always)]
     pub(crate) fn atomic_now(&self, word: &RemoteWord<u64>, amo: Amo<u64>) -> Result<u64, Unfinished> {
-        fast_path::atomic_now(&self.fabric, word, amo)
+        posting::atomic_now(&self.fabric, word, amo)
     }
 
     /// Announces a step and executes its atomic immediately. If the atomic was not posted,

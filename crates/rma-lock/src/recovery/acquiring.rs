@@ -3,11 +3,15 @@
 use super::{EpochLock, Recoverable, RecoverableLock, RecoverableReadGuard, RecoverableWriteGuard, Torn};
 use crate::{
     Guard, LockError, Result, RmaLock,
-    boxed::{poll_once, poll_or_box},
+    boxed::poll_or_box,
     counted::{ReadGuard, WriteGuard},
 };
-use core::future::{Future, ready};
-use rdma_fabric::{Time, provider::Boxed};
+use core::{
+    convert::identity,
+    future::{Future, ready},
+    task::Context,
+};
+use rdma_fabric::{Time, fast_path::fast_path, provider::Boxed};
 
 /// Whether an acquisition takes a lock whose data may be torn.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +46,7 @@ impl RecoverableLock {
     /// As [`RecoverableLock::read`], and [`LockError::TimedOut`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableReadGuard<'_>>> {
-        poll_once(move |cx| {
+        let first = move |cx: &mut Context<'_>| {
             let (epoch, lock) = self.core.open();
             Err(self.read_slow(
                 epoch,
@@ -53,7 +57,8 @@ impl RecoverableLock {
                     Err(rest) => rest,
                 },
             ))
-        })
+        };
+        fast_path(first, identity)
     }
 
     /// Continues after an attempt in `epoch`.
@@ -83,7 +88,7 @@ impl RecoverableLock {
     /// As [`RecoverableLock::read`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<RecoverableReadGuard<'_>>>> {
-        poll_once(move |cx| {
+        let first = move |cx: &mut Context<'_>| {
             let (epoch, lock) = self.core.open();
             Err(self.try_read_slow(
                 epoch,
@@ -95,7 +100,8 @@ impl RecoverableLock {
                     Err(rest) => rest,
                 },
             ))
-        })
+        };
+        fast_path(first, identity)
     }
 
     /// Continues after an attempt in `epoch`.
@@ -138,7 +144,7 @@ impl RecoverableLock {
     /// As [`RecoverableLock::write`], and [`LockError::TimedOut`].
     #[inline]
     pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RecoverableWriteGuard<'_>>> {
-        poll_once(move |cx| {
+        let first = move |cx: &mut Context<'_>| {
             let (epoch, lock) = self.core.open();
             Err(match poll_or_box(lock.write_before(deadline), cx) {
                 Ok(Ok(guard)) if guard.lock().is_whole_now() => {
@@ -148,7 +154,8 @@ impl RecoverableLock {
                 Ok(Err(error)) => self.exclusive(Takes::Whole, deadline, Some((epoch, failed(error)))),
                 Err(rest) => self.exclusive(Takes::Whole, deadline, Some((epoch, rest))),
             })
-        })
+        };
+        fast_path(first, identity)
     }
 
     /// Takes the lock exclusively even if its data may be torn, in order to examine it:

@@ -6,17 +6,16 @@
 
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
-    Guard, Lock, Result, RmaLock,
+    Guard, Lock, LockError, Result, RmaLock,
     boxed::{boxed, poll_or_box, wrapped},
     counted::{Leave, Read, Write, read_rest, write_rest},
-    fast_path::FastPath,
     locks::{
         Aggregated, BackOffLock, Barging, BargingLock, FairLock, IndicatorLock, PackedLock, ReadGuard, RecoverableLock,
         RpLock, WindowLock, WriteGuard, WritersFirstLock,
     },
 };
 use core::{fmt, task::Context};
-use rdma_fabric::{Fabric, Rank, Time, provider::Boxed};
+use rdma_fabric::{Fabric, Rank, Time, fast_path::FastPath, provider::Boxed};
 
 #[derive(Debug)]
 pub(super) enum Reading<'a> {
@@ -200,10 +199,11 @@ macro_rules! fast_path {
 
         impl<'a> FastPath for $name<'a> {
             type Out = $out;
-            type Stage = Boxed<'a, $out>;
+            type Error = LockError;
+            type Stage = Boxed<'a, Result<$out>>;
 
             #[inline(always)]
-            fn fast(self, $cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage> {
+            fn fast(self, $cx: &mut Context<'_>) -> FirstPoll<'a, Result<$out>> {
                 let $path = self;
                 $tried
             }
@@ -226,7 +226,7 @@ macro_rules! rebuilt {
     };
 }
 
-fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
+fast_path!(ReadPath(&'a RwLock, Time) -> RwLockReadGuard<'a>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Read::<_, ReadGuard<'a, Barging>>::new(lock, path.1);
         rebuilt!(first.fast(cx), read_guard, |call| read_rest(lock, call))
@@ -234,7 +234,7 @@ fast_path!(ReadPath(&'a RwLock, Time) -> Result<RwLockReadGuard<'a>>, |path, cx|
     _ => path.0.poll_read(path.1, cx),
 });
 
-fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
+fast_path!(WritePath(&'a RwLock, Time) -> RwLockWriteGuard<'a>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Write::<_, WriteGuard<'a, Barging>>::new(lock, path.1);
         rebuilt!(first.fast(cx), write_guard, |call| write_rest(lock, call))
@@ -242,7 +242,7 @@ fast_path!(WritePath(&'a RwLock, Time) -> Result<RwLockWriteGuard<'a>>, |path, c
     _ => path.0.poll_write(path.1, cx),
 });
 
-fast_path!(TryReadPath(&'a RwLock) -> Result<Option<RwLockReadGuard<'a>>>, |path, cx| match &path.0.inner {
+fast_path!(TryReadPath(&'a RwLock) -> Option<RwLockReadGuard<'a>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Read::<_, Option<ReadGuard<'a, Barging>>>::new(lock, Time::MAX);
         rebuilt!(first.fast(cx), maybe_read_guard, |call| read_rest(lock, call))
@@ -250,7 +250,7 @@ fast_path!(TryReadPath(&'a RwLock) -> Result<Option<RwLockReadGuard<'a>>>, |path
     _ => path.0.poll_try_read(cx),
 });
 
-fast_path!(TryWritePath(&'a RwLock) -> Result<Option<RwLockWriteGuard<'a>>>, |path, cx| match &path.0.inner {
+fast_path!(TryWritePath(&'a RwLock) -> Option<RwLockWriteGuard<'a>>, |path, cx| match &path.0.inner {
     Inner::Barging(lock) => {
         let first = Write::<_, Option<WriteGuard<'a, Barging>>>::new(lock, Time::MAX);
         rebuilt!(first.fast(cx), maybe_write_guard, |call| write_rest(lock, call))
@@ -258,12 +258,12 @@ fast_path!(TryWritePath(&'a RwLock) -> Result<Option<RwLockWriteGuard<'a>>>, |pa
     _ => path.0.poll_try_write(cx),
 });
 
-fast_path!(ReadReleasePath(Reading<'a>) -> Result<()>, |path, cx| match path.0 {
+fast_path!(ReadReleasePath(Reading<'a>) -> (), |path, cx| match path.0 {
     Reading::Default(guard) => rebuilt!(Leave(guard).fast(cx), nothing, |call| call),
     Reading::Other(guard) => guard.poll_release(cx),
 });
 
-fast_path!(WriteReleasePath(Writing<'a>) -> Result<()>, |path, cx| match path.0 {
+fast_path!(WriteReleasePath(Writing<'a>) -> (), |path, cx| match path.0 {
     Writing::Default(guard) => rebuilt!(Leave(guard).fast(cx), nothing, |call| call),
     Writing::Other(guard) => guard.poll_release(cx),
 });

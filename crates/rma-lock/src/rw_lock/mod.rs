@@ -7,15 +7,14 @@ pub use kind::{Choice, Hint, LockKind, Policy, UnknownLock};
 
 use crate::{
     Fairness, Guard, Lock, Result, RmaLock,
-    fast_path::fast_path,
     lock::{guard_by_itself, lock_by_itself},
     locks::RecoverableLock,
 };
-use core::{fmt, future::Future};
+use core::{convert::identity, fmt, future::Future};
 use inner::{
     Inner, ReadPath, ReadReleasePath, Reading, TryReadPath, TryWritePath, WritePath, WriteReleasePath, Writing,
 };
-use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
+use rdma_fabric::{Fabric, GroupMemory, Rank, Time, fast_path::fast_path};
 
 /// A readers-writer lock in one rank's memory, created with a [`Policy`].
 ///
@@ -69,7 +68,7 @@ impl RwLockReadGuard<'_> {
     /// released; or the failure of the release itself.
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        fast_path(ReadReleasePath(self.0), |rest| rest)
+        fast_path(ReadReleasePath(self.0), identity)
     }
 }
 
@@ -81,7 +80,7 @@ impl RwLockWriteGuard<'_> {
     /// As [`RwLockReadGuard::release`].
     #[inline]
     pub fn release(self) -> impl Future<Output = Result<()>> {
-        fast_path(WriteReleasePath(self.0), |rest| rest)
+        fast_path(WriteReleasePath(self.0), identity)
     }
 }
 
@@ -129,7 +128,7 @@ impl RwLock {
     /// [`crate::LockError::TimedOut`]; as [`RwLock::read`].
     #[inline]
     pub fn read_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockReadGuard<'_>>> {
-        fast_path(ReadPath(self, deadline), |rest| rest)
+        fast_path(ReadPath(self, deadline), identity)
     }
 
     /// Takes the lock exclusively, or gives up at `deadline`. The puts of earlier holders are
@@ -139,7 +138,7 @@ impl RwLock {
     /// [`crate::LockError::TimedOut`]; as [`RwLock::write`].
     #[inline]
     pub fn write_before(&self, deadline: Time) -> impl Future<Output = Result<RwLockWriteGuard<'_>>> {
-        fast_path(WritePath(self, deadline), |rest| rest)
+        fast_path(WritePath(self, deadline), identity)
     }
 
     /// Takes the lock exclusively. The puts of earlier holders are visible to gets posted
@@ -159,7 +158,7 @@ impl RwLock {
     /// As [`RwLock::read`].
     #[inline]
     pub fn try_read(&self) -> impl Future<Output = Result<Option<RwLockReadGuard<'_>>>> {
-        fast_path(TryReadPath(self), |rest| rest)
+        fast_path(TryReadPath(self), identity)
     }
 
     /// Takes the lock exclusively if that does not require waiting. Dropping the future undoes its
@@ -169,7 +168,7 @@ impl RwLock {
     /// As [`RwLock::write`].
     #[inline]
     pub fn try_write(&self) -> impl Future<Output = Result<Option<RwLockWriteGuard<'_>>>> {
-        fast_path(TryWritePath(self), |rest| rest)
+        fast_path(TryWritePath(self), identity)
     }
 
     /// Returns the kind of this lock, and the reason for the choice.
