@@ -10,7 +10,7 @@
 use core::{
     fmt,
     future::Future,
-    mem::ManuallyDrop,
+    mem::{self, ManuallyDrop},
     pin::Pin,
     task::{Context, Poll},
 };
@@ -99,17 +99,15 @@ where
             },
             None => resume(&mut me.rest, cx),
         };
-        // Matched and rebuilt, so that a result that is immediately ready stays in registers.
         match polled {
-            Poll::Ready(Ok(out)) => Poll::Ready(Ok(out)),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => Poll::Pending,
+            Some(out) => Poll::Ready(*out),
+            None => Poll::Pending,
         }
     }
 }
 
-/// Creates the slow path and polls it. The stage is passed by value, so that the call need not be
-/// in memory on the fast path.
+/// Creates the slow path and polls it. The stage is passed by value and the result is boxed, so that
+/// only this path stores them in memory.
 #[cold]
 #[inline(never)]
 fn begin<Call, Slow, Rest>(
@@ -117,35 +115,35 @@ fn begin<Call, Slow, Rest>(
     stage: Call::Stage,
     slot: &mut Option<Rest>,
     cx: &mut Context<'_>,
-) -> Poll<Rest::Output>
+) -> Option<Box<Rest::Output>>
 where
     Call: FastPath,
     Slow: FnOnce(Call::Stage) -> Rest,
     Rest: Future + Unpin,
 {
     let mut rest = slow(stage);
-    let polled = Pin::new(&mut rest).poll(cx);
-    if polled.is_pending() {
+    let Poll::Ready(out) = Pin::new(&mut rest).poll(cx) else {
         *slot = Some(rest);
-    }
-    polled
+        return None;
+    };
+    Some(Box::new(out))
 }
 
 /// Polls the slow path again.
 #[inline(never)]
-fn resume<Rest: Future + Unpin>(slot: &mut Option<Rest>, cx: &mut Context<'_>) -> Poll<Rest::Output> {
+fn resume<Rest: Future + Unpin>(slot: &mut Option<Rest>, cx: &mut Context<'_>) -> Option<Box<Rest::Output>> {
     let rest = slot.as_mut().expect("a future is not polled after its end");
-    let polled = Pin::new(rest).poll(cx);
-    if polled.is_ready() {
-        *slot = None;
-    }
-    polled
+    let Poll::Ready(out) = Pin::new(rest).poll(cx) else { return None };
+    *slot = None;
+    Some(Box::new(out))
 }
 
 impl<Call, Slow, Rest> Drop for FastPathFuture<Call, Slow, Rest> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(first) = self.first.take() {
+        if mem::needs_drop::<(Call, Slow)>()
+            && let Some(first) = self.first.take()
+        {
             dropped(first);
         }
         if let Some(rest) = self.rest.take() {

@@ -1,7 +1,7 @@
 //! Puts of several blocks: a single post if the provider supports such puts, otherwise a put of
 //! each block.
 
-use super::{DirectOp, Fabric, direct::put_now, operation_future::operation};
+use super::{DirectOp, Fabric, direct::put_now, operation_future::OperationFuture};
 use crate::{
     Blocks, FabricError, Handle, LocalSpan, Pod, Refused, RemoteSpan, Result,
     error::BlocksError,
@@ -47,7 +47,7 @@ impl Fabric {
             return Ok(());
         }
         match put.whole(self) {
-            Some(whole) => operation(self, whole).await,
+            Some(whole) => OperationFuture::new(self, whole).await,
             // Large.
             None => Box::pin(put.each(self)).await,
         }

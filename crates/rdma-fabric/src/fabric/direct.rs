@@ -3,7 +3,7 @@
 //! The kind of each atomic is known at compile time: if a future kept it as an [`Amo`], it would
 //! have to be inspected again at run time.
 
-use super::{Fabric, operation_future::operation};
+use super::{Fabric, operation_future::OperationFuture};
 use crate::{
     Amo, AtomicWord, FabricError, GetSink, PutSource, Rank, RemoteWord, Result,
     handle::ReturnedValue,
@@ -70,7 +70,7 @@ macro_rules! atomics {
             /// As [`Fabric::post`].
             #[inline(always)]
             pub fn $method<W: AtomicWord>(&self, word: &RemoteWord<W>, $($field: W),*) -> impl Future<Output = Result<W>> {
-                operation(self, $name { word: word.place(), $($field),* })
+                OperationFuture::new(self, $name { word: word.place(), $($field),* })
             }
         }
     )*};

@@ -1,6 +1,6 @@
 //! Multicasts: one put to the same location on several ranks.
 
-use super::{DirectOp, Fabric, operation_future::operation};
+use super::{DirectOp, Fabric, operation_future::OperationFuture};
 use crate::{
     FabricError, Handle, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, Result,
     error::MulticastError,
@@ -137,7 +137,7 @@ impl Fabric {
         to: &'a MulticastSpan<T>,
         from: S,
     ) -> impl Future<Output = Result<S>> + use<'a, T, S> {
-        operation(self, MulticastPut { to, from })
+        OperationFuture::new(self, MulticastPut { to, from })
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{
     DirectOp, Fabric,
     direct::{GetSlice, GetWord, PutSlice, PutWord},
-    operation_future::operation,
+    operation_future::OperationFuture,
 };
 use crate::{
     Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
@@ -169,7 +169,7 @@ impl Fabric {
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
     #[inline(always)]
     pub fn put<T: Pod, S: PutSource<T>>(&self, to: &RemoteSpan<T>, from: S) -> impl Future<Output = Result<S>> {
-        operation(self, Put { to, from, notice: None })
+        OperationFuture::new(self, Put { to, from, notice: None })
     }
 
     /// Puts from a slice and waits until the put is complete: [`Fabric::try_put_slice`], after
@@ -184,7 +184,7 @@ impl Fabric {
         to: &'a RemoteSpan<T>,
         from: &'a [T],
     ) -> impl Future<Output = Result<()>> + 'a {
-        operation(self, PutSlice { to: to.place(), from, notice: None })
+        OperationFuture::new(self, PutSlice { to: to.place(), from, notice: None })
     }
 
     /// Puts with a notice at the target, and waits until the source is reusable.
@@ -198,7 +198,7 @@ impl Fabric {
         from: S,
         data: u64,
     ) -> impl Future<Output = Result<S>> {
-        operation(self, Put { to, from, notice: Some(data) })
+        OperationFuture::new(self, Put { to, from, notice: Some(data) })
     }
 
     /// Puts from a slice with a notice at the target, and waits until the put is complete.
@@ -212,7 +212,7 @@ impl Fabric {
         from: &'a [T],
         data: u64,
     ) -> impl Future<Output = Result<()>> + 'a {
-        operation(self, PutSlice { to: to.place(), from, notice: Some(data) })
+        OperationFuture::new(self, PutSlice { to: to.place(), from, notice: Some(data) })
     }
 
     /// Puts one word and waits until the put is complete. The word is written atomically, never
@@ -222,7 +222,7 @@ impl Fabric {
     /// As [`Fabric::put`].
     #[inline(always)]
     pub fn put_word<W: AtomicWord>(&self, to: &RemoteWord<W>, value: W) -> impl Future<Output = Result<()>> {
-        operation(self, PutWord { to: to.place(), value })
+        OperationFuture::new(self, PutWord { to: to.place(), value })
     }
 
     /// Gets into `to` and returns it filled.
@@ -231,7 +231,7 @@ impl Fabric {
     /// As [`Fabric::post`], [`crate::FabricError::LengthMismatch`].
     #[inline(always)]
     pub fn get<T: Pod, D: GetSink<T>>(&self, from: &RemoteSpan<T>, to: D) -> impl Future<Output = Result<D>> {
-        operation(self, Get { from, to })
+        OperationFuture::new(self, Get { from, to })
     }
 
     /// Gets into a slice. If the future is dropped, or fails, the slice's content is unspecified.
@@ -244,7 +244,7 @@ impl Fabric {
         from: &'a RemoteSpan<T>,
         to: &'a mut [T],
     ) -> impl Future<Output = Result<()>> + 'a {
-        operation(self, GetSlice { from: from.place(), to })
+        OperationFuture::new(self, GetSlice { from: from.place(), to })
     }
 
     /// Gets one word. The word is read atomically, never torn.
@@ -253,7 +253,7 @@ impl Fabric {
     /// As [`Fabric::get`].
     #[inline(always)]
     pub fn get_word<W: AtomicWord>(&self, from: &RemoteWord<W>) -> impl Future<Output = Result<W>> {
-        operation(self, GetWord { from: from.place(), value: W::from_bits(0) })
+        OperationFuture::new(self, GetWord { from: from.place(), value: W::from_bits(0) })
     }
 
     /// Copies between the memory of any two ranks, with equal lengths, and waits until the source
@@ -277,7 +277,7 @@ impl Fabric {
         to: &'a RemoteSpan<T>,
         from: &'a RemoteSpan<T>,
     ) -> impl Future<Output = Result<()>> + 'a {
-        operation(self, Copy { to, from })
+        OperationFuture::new(self, Copy { to, from })
     }
 
     /// Executes any atomic; returns the previous value. In contrast, the kind of
@@ -288,6 +288,6 @@ impl Fabric {
     /// As [`Fabric::post`].
     #[inline(always)]
     pub fn atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        operation(self, Atomic { word, amo })
+        OperationFuture::new(self, Atomic { word, amo })
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     DirectOp, Fabric,
     direct::{put_now, same_length},
-    operation_future::operation,
+    operation_future::OperationFuture,
 };
 use crate::{
     Amo, AtomicWord, Handle, LocalSpan, Operation, Pod, Rank, Refused, RemoteSpan, RemoteWord, Result,
@@ -161,7 +161,7 @@ impl<W: AtomicWord> Descriptor for AtomicDescriptor<W> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<W>> + 'a {
-        operation(fabric, self.operation())
+        OperationFuture::new(fabric, self.operation())
     }
 }
 
@@ -197,7 +197,7 @@ impl<T: Pod> Descriptor for PutDescriptor<T> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<()>> + 'a {
-        operation(fabric, self.operation())
+        OperationFuture::new(fabric, self.operation())
     }
 }
 
@@ -271,7 +271,7 @@ impl<T: Pod> Descriptor for GetDescriptor<T> {
 
     #[inline(always)]
     fn run<'a>(&'a self, fabric: &'a Fabric) -> impl Future<Output = Result<()>> + 'a {
-        operation(fabric, BorrowedGet(self))
+        OperationFuture::new(fabric, BorrowedGet(self))
     }
 }
 
