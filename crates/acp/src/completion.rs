@@ -1,6 +1,6 @@
 //! Waiting for operations.
 
-use crate::{Acp, AcpError, Order, Result, queue::more_complete, state::State};
+use crate::{Acp, Order, Result, queue::more_complete, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
@@ -142,8 +142,7 @@ struct Completion<'a> {
 }
 
 impl FastPath for Completion<'_> {
-    type Out = ();
-    type Error = AcpError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

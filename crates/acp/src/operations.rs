@@ -113,8 +113,7 @@ struct Copy<'a> {
 }
 
 impl FastPath for Copy<'_> {
-    type Out = Handle;
-    type Error = AcpError;
+    type Out = Result<Handle>;
     type Stage = Self;
 
     #[inline(always)]
@@ -153,8 +152,7 @@ struct Atomic<'a, W> {
 }
 
 impl<W: AtomicWord> FastPath for Atomic<'_, W> {
-    type Out = Handle;
-    type Error = AcpError;
+    type Out = Result<Handle>;
     type Stage = Self;
 
     #[inline(always)]

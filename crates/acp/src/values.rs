@@ -148,8 +148,7 @@ struct Load<'a, W> {
 }
 
 impl<W: AtomicWord> FastPath for Load<'_, W> {
-    type Out = W;
-    type Error = AcpError;
+    type Out = Result<W>;
     type Stage = Self;
 
     #[inline(always)]
@@ -185,8 +184,7 @@ struct Fetch<'a, W> {
 }
 
 impl<W: AtomicWord> FastPath for Fetch<'_, W> {
-    type Out = W;
-    type Error = AcpError;
+    type Out = Result<W>;
     type Stage = Self;
 
     #[inline(always)]

@@ -169,8 +169,7 @@ struct SendCall<'a> {
 }
 
 impl FastPath for SendCall<'_> {
-    type Out = ();
-    type Error = BlacsError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]
@@ -228,8 +227,7 @@ enum Begun<'a> {
 }
 
 impl FastPath for RecvCall<'_> {
-    type Out = ();
-    type Error = BlacsError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

@@ -22,8 +22,6 @@ use core::{
 pub trait FastPath: Sized {
     /// The result of the call.
     type Out;
-    /// The error of the call.
-    type Error;
     /// The input of the slow path: what the fast path has left to do, often the call itself.
     type Stage;
 
@@ -31,19 +29,18 @@ pub trait FastPath: Sized {
     ///
     /// # Errors
     /// The stage, if the call cannot be completed immediately.
-    fn fast(self, cx: &mut Context<'_>) -> Result<Result<Self::Out, Self::Error>, Self::Stage>;
+    fn fast(self, cx: &mut Context<'_>) -> Result<Self::Out, Self::Stage>;
 }
 
-impl<Call, Out, Error, Stage> FastPath for Call
+impl<Call, Out, Stage> FastPath for Call
 where
-    Call: FnOnce(&mut Context<'_>) -> Result<Result<Out, Error>, Stage>,
+    Call: FnOnce(&mut Context<'_>) -> Result<Out, Stage>,
 {
     type Out = Out;
-    type Error = Error;
     type Stage = Stage;
 
     #[inline(always)]
-    fn fast(self, cx: &mut Context<'_>) -> Result<Result<Out, Error>, Stage> {
+    fn fast(self, cx: &mut Context<'_>) -> Result<Out, Stage> {
         self(cx)
     }
 }
@@ -63,7 +60,7 @@ pub fn fast_path<Call, Slow, Rest>(call: Call, slow: Slow) -> FastPathFuture<Cal
 where
     Call: FastPath,
     Slow: FnOnce(Call::Stage) -> Rest,
-    Rest: Future<Output = Result<Call::Out, Call::Error>> + Unpin,
+    Rest: Future<Output = Call::Out> + Unpin,
 {
     FastPathFuture { first: ManuallyDrop::new(Some((call, slow))), rest: ManuallyDrop::new(None) }
 }
@@ -85,9 +82,9 @@ impl<Call, Slow, Rest> Future for FastPathFuture<Call, Slow, Rest>
 where
     Call: FastPath,
     Slow: FnOnce(Call::Stage) -> Rest,
-    Rest: Future<Output = Result<Call::Out, Call::Error>> + Unpin,
+    Rest: Future<Output = Call::Out> + Unpin,
 {
-    type Output = Result<Call::Out, Call::Error>;
+    type Output = Call::Out;
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,7 +1,7 @@
 //! The barrier in software, as far as it completes without a long wait.
 
 use super::{direct::Link, edge::Way};
-use crate::{Collective, Communicator, FmplError, Result};
+use crate::{Collective, Communicator, Result};
 use core::task::Context;
 use rdma_fabric::{fast_path::FastPath, provider::Boxed};
 
@@ -31,8 +31,7 @@ impl<'a> Barrier<'a> {
 }
 
 impl FastPath for Barrier<'_> {
-    type Out = ();
-    type Error = FmplError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

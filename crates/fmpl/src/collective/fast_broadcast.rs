@@ -31,8 +31,7 @@ impl<'a, 'b, T: Pod> Broadcast<'a, 'b, T> {
 }
 
 impl<T: Pod> FastPath for Broadcast<'_, '_, T> {
-    type Out = ();
-    type Error = FmplError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

@@ -35,8 +35,7 @@ pub(crate) struct Reduction<'a, 'b, T: Scalar> {
 }
 
 impl<T: Scalar> FastPath for Reduction<'_, '_, T> {
-    type Out = ();
-    type Error = FmplError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

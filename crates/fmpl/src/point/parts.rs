@@ -6,7 +6,7 @@ use super::{
     receiving::{Post, SPIN_LIMIT, Wait},
 };
 use crate::{
-    Communicator, FmplError, Result,
+    Communicator, Result,
     area::Lane,
     state::{LaneId, State},
 };
@@ -40,7 +40,7 @@ impl Communicator {
     /// received with this index.
     ///
     /// # Errors
-    /// As [`Communicator::recv`]; [`FmplError::Cut`].
+    /// As [`Communicator::recv`]; [`crate::FmplError::Cut`].
     #[inline(always)]
     pub fn recv_into<'a>(
         &'a self,
@@ -170,8 +170,7 @@ struct SendFrom<'a> {
 }
 
 impl FastPath for SendFrom<'_> {
-    type Out = ();
-    type Error = FmplError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]
@@ -215,8 +214,7 @@ struct ReceiveInto<'a> {
 }
 
 impl FastPath for ReceiveInto<'_> {
-    type Out = Received;
-    type Error = FmplError;
+    type Out = Result<Received>;
     type Stage = Self;
 
     #[inline(always)]

@@ -233,8 +233,7 @@ pub(super) struct Post<'a, 'b, T: Pod> {
 }
 
 impl<'a, T: Pod> FastPath for Post<'a, '_, T> {
-    type Out = Receiving<'a>;
-    type Error = FmplError;
+    type Out = Result<Receiving<'a>>;
     type Stage = Self;
 
     #[inline(always)]
@@ -278,8 +277,7 @@ impl<'a: 'b, 'b, T: Pod> Post<'a, 'b, T> {
 pub(super) struct Wait<'a, const APART: bool>(pub(super) Receiving<'a>);
 
 impl<const APART: bool> FastPath for Wait<'_, APART> {
-    type Out = Received;
-    type Error = FmplError;
+    type Out = Result<Received>;
     type Stage = Self;
 
     #[inline(always)]

@@ -201,8 +201,7 @@ struct Send<'a> {
 }
 
 impl FastPath for Send<'_> {
-    type Out = ();
-    type Error = FmplError;
+    type Out = Result<()>;
     type Stage = Self;
 
     #[inline(always)]

@@ -21,7 +21,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
     /// lists the costs. Each member stores a table of all members.
     ///
     /// # Errors
-    /// Each returns the memory: [`WindowError::Fabric`] from [`Fabric::register`];
+    /// Each returns the memory: [`WindowError::Fabric`] from [`rdma_fabric::Fabric::register`];
     /// [`WindowError::NotAttached`] if another member's memory could not be registered; as
     /// [`Window::in_group`].
     pub async fn attach(

@@ -5,7 +5,7 @@ use super::{
     single::BackOffLock,
 };
 use crate::{
-    Guard, LockError, Result,
+    Guard, Result,
     lock::posting::{Posting, Unfinished, atomic_now},
 };
 use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
@@ -148,8 +148,7 @@ impl<M: Mode> Guard for BackOffGuard<'_, M> {
 struct Leave<'a, M: Mode>(BackOffGuard<'a, M>);
 
 impl<'a, M: Mode> FastPath for Leave<'a, M> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     /// The guard is still armed, although its atomic may have been posted.
     type Stage = (BackOffGuard<'a, M>, Unfinished);
 

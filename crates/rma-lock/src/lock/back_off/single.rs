@@ -6,7 +6,7 @@ use super::{
     pace::BackOff,
 };
 use crate::{
-    Fairness, Guard, Lock, LockError, Result, RmaLock,
+    Fairness, Guard, Lock, Result, RmaLock,
     lock::{
         AnonymousShared, KeptExclusive, OfThisCrate,
         boxed::wrapped,
@@ -62,8 +62,7 @@ impl fmt::Debug for BackOffLock {
 struct Enter<'a, Held>(&'a BackOffLock, Claim, PhantomData<fn() -> Held>);
 
 impl<'a, M: Mode, Held: From<BackOffGuard<'a, M>>> FastPath for Enter<'a, (M, Held)> {
-    type Out = Held;
-    type Error = LockError;
+    type Out = Result<Held>;
     type Stage = Unfinished;
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use super::{
     guard::{ReadGuard, WriteGuard},
 };
 use crate::{
-    LockError, Result, RmaLock,
+    Result, RmaLock,
     lock::{
         Admitted,
         boxed::wrapped,
@@ -22,8 +22,7 @@ use rdma_fabric::{
 pub(crate) struct Read<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, Held> {
-    type Out = Held;
-    type Error = LockError;
+    type Out = Result<Held>;
     type Stage = Call<Core>;
 
     #[inline(always)]
@@ -39,8 +38,7 @@ impl<'a, S: Scheme, Held: Admitted<ReadGuard<'a, S>>> FastPath for Read<'a, S, H
 pub(crate) struct Write<'a, S: Scheme, Held>(&'a CountedLock<S>, Time, PhantomData<fn() -> Held>);
 
 impl<'a, S: Scheme, Held: Admitted<WriteGuard<'a, S>>> FastPath for Write<'a, S, Held> {
-    type Out = Held;
-    type Error = LockError;
+    type Out = Result<Held>;
     type Stage = Call<Core>;
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::{Core, CountedLock, Flat, Scheme, scheme::HEAD};
 use crate::{
-    Fairness, Guard, Lock, LockError, Result, RmaLock,
+    Fairness, Guard, Lock, Result, RmaLock,
     lock::{
         AnonymousShared, KeptExclusive, OfThisCrate,
         boxed::wrapped,
@@ -102,8 +102,7 @@ impl<S: Scheme> fmt::Debug for WriteGuard<'_, S> {
 pub(crate) struct Leave<G>(pub(crate) G);
 
 impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     type Stage = Call<Core>;
 
     #[inline(always)]
@@ -115,8 +114,7 @@ impl<S: Scheme> FastPath for Leave<ReadGuard<'_, S>> {
 }
 
 impl<S: Scheme> FastPath for Leave<WriteGuard<'_, S>> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     type Stage = Call<Core>;
 
     #[inline(always)]

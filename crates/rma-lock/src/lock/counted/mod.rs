@@ -35,9 +35,9 @@
 //!   deadline) or if the wake belongs to another turn of the node; the waker then acts on behalf of
 //!   a waiter that gave up.
 //! * A writer links itself behind its predecessor with a swap. If the successor of a leaving writer
-//!   has not linked itself yet (the printed X4 waits for it), the writer stores [`NodeId::PASSED`]
-//!   in the link and leaves; the successor finds the mark and registers itself. So no release waits
-//!   for another rank's CPU.
+//!   has not linked itself yet (the printed X4 waits for it), the writer stores
+//!   [`PASSED`](crate::lock::queue::NodeId::PASSED) in the link and leaves; the successor finds the
+//!   mark and registers itself. So no release waits for another rank's CPU.
 //! * A node that is not in a queue is ready to be waited on: the rank that takes it out of a queue
 //!   makes it ready again (R2, W1).
 //! * Flags known to be clear, or set, are changed by an addition (W4, X2, X6).

@@ -2,7 +2,7 @@
 
 use super::{Class, Core, FairLock, fast};
 use crate::{
-    Guard, LockError, Result,
+    Guard, Result,
     lock::{
         boxed::wrapped,
         queue::{Call, Held, NodeId},
@@ -67,8 +67,7 @@ impl<M: Mode> Drop for FairGuard<'_, M> {
 struct Leave<'a, M: Mode>(FairGuard<'a, M>);
 
 impl<M: Mode> FastPath for Leave<'_, M> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     type Stage = Call<Core>;
 
     #[inline(always)]

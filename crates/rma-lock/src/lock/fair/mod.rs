@@ -42,7 +42,7 @@ pub(crate) mod steps;
 pub use guard::FairGuard;
 
 use crate::{
-    Fairness, Lock, LockError, Result, RmaLock,
+    Fairness, Lock, Result, RmaLock,
     lock::{
         Admitted,
         boxed::wrapped,
@@ -171,8 +171,7 @@ impl Protocol for Core {
 struct Enter<'a, M, Guard>(&'a FairLock, Time, PhantomData<fn() -> (M, Guard)>);
 
 impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, Guard> {
-    type Out = Guard;
-    type Error = LockError;
+    type Out = Result<Guard>;
     type Stage = Call<Core>;
 
     #[inline(always)]

@@ -185,8 +185,7 @@ impl<L: KeptExclusive> Guard for IndicatorGuard<'_, L> {
 struct Enter<'a, L, Held>(&'a IndicatorLock<L>, PhantomData<fn() -> Held>);
 
 impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter<'a, L, Held> {
-    type Out = Held;
-    type Error = LockError;
+    type Out = Result<Held>;
     type Stage = Unfinished;
 
     #[inline(always)]
@@ -207,8 +206,7 @@ impl<'a, L: KeptExclusive, Held: From<IndicatorGuard<'a, L>>> FastPath for Enter
 struct Leave<'a>(Held<'a>);
 
 impl<'a> FastPath for Leave<'a> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     /// Dropping the hold would end it again, although its atomic may have been posted.
     type Stage = (Held<'a>, Unfinished);
 

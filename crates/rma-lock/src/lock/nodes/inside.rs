@@ -6,7 +6,7 @@ use super::{
     level::{COUNT_ME, HELD, LAST_INSIDE, OVER_LIMIT, UNCOUNT_ME},
 };
 use crate::{
-    LockError, Result,
+    Result,
     lock::{
         boxed::wrapped,
         posting::{Posting, Unfinished, atomic_now},
@@ -29,8 +29,7 @@ pub(crate) struct Inside<'a> {
 struct Enter<'a, Held>(&'a Arc<Stair>, PhantomData<fn() -> Held>);
 
 impl<'a, Held: From<Inside<'a>>> FastPath for Enter<'a, Held> {
-    type Out = Held;
-    type Error = LockError;
+    type Out = Result<Held>;
     type Stage = Unfinished;
 
     #[inline(always)]
@@ -111,8 +110,7 @@ impl Drop for Inside<'_> {
 struct Leave<'a>(Inside<'a>);
 
 impl<'a> FastPath for Leave<'a> {
-    type Out = ();
-    type Error = LockError;
+    type Out = Result<()>;
     /// Dropping the [`Inside`] would leave again, although its atomic may have been posted.
     type Stage = (Inside<'a>, Unfinished);
 

@@ -6,7 +6,7 @@
 
 use super::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::{
-    Guard, Lock, LockError, Result, RmaLock,
+    Guard, Lock, Result, RmaLock,
     lock::{
         boxed::{boxed, poll_or_box, wrapped},
         counted::{Leave, Read, Write, read_rest, write_rest},
@@ -200,8 +200,7 @@ macro_rules! fast_path {
         pub(super) struct $name<'a>($(pub(super) $field),*);
 
         impl<'a> FastPath for $name<'a> {
-            type Out = $out;
-            type Error = LockError;
+            type Out = Result<$out>;
             type Stage = Boxed<'a, Result<$out>>;
 
             #[inline(always)]
