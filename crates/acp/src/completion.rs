@@ -1,6 +1,6 @@
 //! Waiting for operations.
 
-use crate::{Acp, AcpError, Order, Result, queue::more_complete, state::State};
+use crate::{Acp, Order, Result, queue::more_complete, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
@@ -22,7 +22,7 @@ impl Acp {
     /// complete or have failed.
     #[inline(always)]
     pub fn complete(&self, until: impl Into<Order>) -> impl Future<Output = Result<()>> {
-        fast_path(Completion { acp: self, until: until.into() })
+        fast_path(Completion { acp: self, until: until.into() }, Completion::slow)
     }
 
     /// Waits until every operation issued so far is complete.
@@ -141,12 +141,19 @@ struct Completion<'a> {
     until: Order,
 }
 
-impl<'a> FastPath<'a> for Completion<'a> {
-    type Out = ();
-    type Error = AcpError;
+impl FastPath for Completion<'_> {
+    type Out = Result<()>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<()> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> Completion<'a> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<()> {
         if let Order::After(handle) = self.until
             && self.acp.is_settled(handle)
         {

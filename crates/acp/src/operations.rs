@@ -6,7 +6,7 @@ use crate::{
     queue::Command,
     state::State,
 };
-use core::future::Future;
+use core::{future::Future, task::Context};
 use rdma_fabric::{
     Amo, AtomicWord,
     fast_path::{FastPath, fast_path},
@@ -31,7 +31,7 @@ impl Acp {
         bytes: usize,
         order: impl Into<Order>,
     ) -> impl Future<Output = Result<Handle>> {
-        fast_path(Copy { acp: self, to, from, bytes, order: order.into() })
+        fast_path(Copy { acp: self, to, from, bytes, order: order.into() }, Copy::slow)
     }
 
     /// Changes the word at `word`, of any rank, and stores its previous value at `to`, which must
@@ -50,7 +50,7 @@ impl Acp {
         amo: Amo<W>,
         order: impl Into<Order>,
     ) -> impl Future<Output = Result<Handle>> {
-        fast_path(Atomic { acp: self, to, word, amo, order: order.into() })
+        fast_path(Atomic { acp: self, to, word, amo, order: order.into() }, Atomic::slow)
     }
 
     async fn copy_later(&self, to: GlobalAddress, from: GlobalAddress, bytes: usize, order: Order) -> Result<Handle> {
@@ -112,12 +112,19 @@ struct Copy<'a> {
     order: Order,
 }
 
-impl<'a> FastPath<'a> for Copy<'a> {
-    type Out = Handle;
-    type Error = AcpError;
+impl FastPath for Copy<'_> {
+    type Out = Result<Handle>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<Handle> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Handle>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> Copy<'a> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let State { memory, engine, queue: None, .. } = &mut *state else { return None };
         let (to, from) = (memory.mapped(self.to)?, memory.mapped(self.from)?);
@@ -144,12 +151,19 @@ struct Atomic<'a, W> {
     order: Order,
 }
 
-impl<'a, W: AtomicWord> FastPath<'a> for Atomic<'a, W> {
-    type Out = Handle;
-    type Error = AcpError;
+impl<W: AtomicWord> FastPath for Atomic<'_, W> {
+    type Out = Result<Handle>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<Handle> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Handle>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, W: AtomicWord> Atomic<'a, W> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
         let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };

@@ -1,7 +1,7 @@
 //! Reading, writing and changing global memory by value.
 
 use crate::{Acp, AcpError, GlobalAddress, Result, directory::is_stale};
-use core::{future::Future, marker::PhantomData};
+use core::{future::Future, marker::PhantomData, task::Context};
 use rdma_fabric::{
     Amo, AtomicWord, Pod,
     fast_path::{FastPath, fast_path},
@@ -47,7 +47,7 @@ impl Acp {
     /// As [`Acp::fetch`].
     #[inline(always)]
     pub fn load<W: AtomicWord>(&self, from: GlobalAddress) -> impl Future<Output = Result<W>> {
-        fast_path(Load { acp: self, from, value: PhantomData })
+        fast_path(Load { acp: self, from, value: PhantomData }, Load::slow)
     }
 
     /// Writes the word at an address of any rank atomically.
@@ -69,7 +69,7 @@ impl Acp {
     /// As [`Acp::read`], and [`AcpError::Misaligned`].
     #[inline(always)]
     pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
-        fast_path(Fetch { acp: self, word, amo })
+        fast_path(Fetch { acp: self, word, amo }, Fetch::slow)
     }
 
     /// Changes a word directly; returns `None`, with no effect, if only [`Acp::fetch`] can.
@@ -147,12 +147,19 @@ struct Load<'a, W> {
     value: PhantomData<W>,
 }
 
-impl<'a, W: AtomicWord> FastPath<'a> for Load<'a, W> {
-    type Out = W;
-    type Error = AcpError;
+impl<W: AtomicWord> FastPath for Load<'_, W> {
+    type Out = Result<W>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<W> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<W>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, W: AtomicWord> Load<'a, W> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<W> {
         let mut state = self.acp.enter().ok()?;
         let (span, offset) = state.memory.mapped(self.from)?;
         let value = self.acp.fabric().direct().get_word_at(span, offset)?;
@@ -176,12 +183,19 @@ struct Fetch<'a, W> {
     amo: Amo<W>,
 }
 
-impl<'a, W: AtomicWord> FastPath<'a> for Fetch<'a, W> {
-    type Out = W;
-    type Error = AcpError;
+impl<W: AtomicWord> FastPath for Fetch<'_, W> {
+    type Out = Result<W>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<W> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<W>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, W: AtomicWord> Fetch<'a, W> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<W> {
         self.acp.fetch_now(self.word, self.amo)
     }
 

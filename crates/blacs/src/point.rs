@@ -6,7 +6,7 @@ use crate::{
     scope::Space,
     shape::MOST,
 };
-use core::future::Future;
+use core::{future::Future, task::Context};
 use fmpl::{FmplError, Received, ReceivingInto, RecvAttempt, Sink, Source};
 use rdma_fabric::{
     fast_path::{FastPath, fast_path},
@@ -44,7 +44,10 @@ impl Grid {
         memory: &'a dyn Memory,
         to: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        fast_path(SendCall { grid: self, memory, shape: *shape, size: precision.bytes(), to, index: None })
+        fast_path(
+            SendCall { grid: self, memory, shape: *shape, size: precision.bytes(), to, index: None },
+            SendCall::slow,
+        )
     }
 
     /// Receives a matrix into any memory, as [`Grid::recv`] does.
@@ -58,7 +61,10 @@ impl Grid {
         memory: &'a mut (dyn MemoryMut + 'a),
         from: (usize, usize),
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        fast_path(RecvCall { grid: self, memory, shape: *shape, size: precision.bytes(), from, begun: Begun::Not })
+        fast_path(
+            RecvCall { grid: self, memory, shape: *shape, size: precision.bytes(), from, begun: Begun::Not },
+            RecvCall::slow,
+        )
     }
 
     /// Sends a matrix to a member.
@@ -162,12 +168,19 @@ struct SendCall<'a> {
     index: Option<usize>,
 }
 
-impl<'a> FastPath<'a> for SendCall<'a> {
-    type Out = ();
-    type Error = BlacsError;
+impl FastPath for SendCall<'_> {
+    type Out = Result<()>;
+    type Stage = Self;
 
+    #[inline(always)]
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> SendCall<'a> {
     #[inline]
-    fn fast(&mut self) -> Option<()> {
+    fn at_once(&mut self) -> Option<()> {
         if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;
         }
@@ -213,12 +226,19 @@ enum Begun<'a> {
     Received(usize),
 }
 
-impl<'a> FastPath<'a> for RecvCall<'a> {
-    type Out = ();
-    type Error = BlacsError;
+impl FastPath for RecvCall<'_> {
+    type Out = Result<()>;
+    type Stage = Self;
 
+    #[inline(always)]
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> RecvCall<'a> {
     #[inline]
-    fn fast(&mut self) -> Option<()> {
+    fn at_once(&mut self) -> Option<()> {
         let grid = self.grid;
         if !self.shape.is_one_run() || self.shape.bytes(self.size) > MOST {
             return None;

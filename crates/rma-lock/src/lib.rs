@@ -46,37 +46,19 @@
 //!   slow one: only a deadline ends the wait for it.
 
 mod access;
-mod back_off;
-mod boxed;
-mod classes;
-mod counted;
-mod detach;
 mod error;
-mod fair;
-mod fast_path;
-mod holder_limit;
-mod indicator;
 mod lock;
 mod locked;
-pub mod locks;
-mod nodes;
-mod queue;
-mod ranks;
-mod recovery;
-mod rw_lock;
-#[cfg(test)]
-mod shared_holds;
-#[doc(hidden)]
-pub mod steps;
 mod window;
 
 pub use access::{Access, AccessLock};
 pub use error::{CorruptWord, LockError, Result};
-pub use lock::{Fairness, Guard, Lock, RmaLock};
+#[doc(hidden)]
+pub use lock::steps;
+pub use lock::{Fairness, Guard, Lock, Policy, RmaLock, RwLock, RwLockReadGuard, RwLockWriteGuard, locks};
 pub use locked::{
     AcquireError, Element, Entered, Excludes, Locked, LockedReadGuard, LockedWriteGuard, PartsMut, PoisonError,
 };
-pub use rw_lock::{Policy, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use window::{
     AllEpoch, EpochKind, Exposure, FenceEpoch, LockEpoch, LockMode, Op, Request, StartEpoch, Target, Transfer, Window,
     WindowElement, WindowError, WindowOptions, WindowResult,

@@ -26,7 +26,7 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers);
     /// [`Fabric`](crate::FmplError::Fabric), if a member was lost.
     pub fn barrier(&self) -> impl Future<Output = Result<()>> + Send {
-        fast_path(Barrier::new(self))
+        fast_path(Barrier::new(self), Barrier::slow)
     }
 
     /// Waits until all members have arrived, given the recorded progress.

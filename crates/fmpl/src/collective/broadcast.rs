@@ -33,7 +33,7 @@ impl Communicator {
     /// [`TooManyPeers`](crate::FmplError::TooManyPeers); [`Fabric`](crate::FmplError::Fabric), if a
     /// member was lost.
     pub fn broadcast<T: Pod>(&self, span: &LocalSpan<T>, root: usize) -> impl Future<Output = Result<()>> + Send {
-        fast_path(Broadcast::new(self, span, root))
+        fast_path(Broadcast::new(self, span, root), Broadcast::slow)
     }
 
     /// Continues a broadcast.

@@ -2,6 +2,7 @@
 
 use super::{direct::Link, edge::Way};
 use crate::{Collective, Communicator, FmplError, Result};
+use core::task::Context;
 use rdma_fabric::{LocalSpan, Pod, fast_path::FastPath, provider::Boxed};
 
 /// A member's progress in a broadcast.
@@ -29,13 +30,20 @@ impl<'a, 'b, T: Pod> Broadcast<'a, 'b, T> {
     }
 }
 
-impl<'a, T: Pod> FastPath<'a> for Broadcast<'a, '_, T> {
-    type Out = ();
-    type Error = FmplError;
+impl<T: Pod> FastPath for Broadcast<'_, '_, T> {
+    type Out = Result<()>;
+    type Stage = Self;
 
+    #[inline(always)]
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, T: Pod> Broadcast<'a, '_, T> {
     /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
-    fn fast(&mut self) -> Option<()> {
+    fn at_once(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);
         if !comm.algorithms.is_tree(Collective::Broadcast) {
             return None;
@@ -58,7 +66,7 @@ impl<'a, T: Pod> FastPath<'a> for Broadcast<'a, '_, T> {
         Some(())
     }
 
-    fn slow(self) -> Boxed<'a, Result<()>> {
+    pub(crate) fn slow(self) -> Boxed<'a, Result<()>> {
         self.comm.broadcast_bytes(self.span.as_bytes().map_err(FmplError::from), self.root, self.passed)
     }
 }

@@ -8,6 +8,7 @@ use super::{
     reduce::{To, by_op, combine},
 };
 use crate::{Communicator, FmplError, Result};
+use core::task::Context;
 use rdma_fabric::{LocalSpan, fast_path::FastPath, provider::Boxed};
 
 /// A member's progress in a reduction.
@@ -33,13 +34,20 @@ pub(crate) struct Reduction<'a, 'b, T: Scalar> {
     pub(crate) reduced: Reduced,
 }
 
-impl<'a, T: Scalar> FastPath<'a> for Reduction<'a, '_, T> {
-    type Out = ();
-    type Error = FmplError;
+impl<T: Scalar> FastPath for Reduction<'_, '_, T> {
+    type Out = Result<()>;
+    type Stage = Self;
 
+    #[inline(always)]
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, T: Scalar> Reduction<'a, '_, T> {
     /// Makes as much progress as possible without waiting, and records it for `later`.
     #[inline]
-    fn fast(&mut self) -> Option<()> {
+    fn at_once(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);
         if !comm.algorithms.is_tree(self.to.kind()) {
             return None;
@@ -89,7 +97,7 @@ impl<'a, T: Scalar> FastPath<'a> for Reduction<'a, '_, T> {
         Some(())
     }
 
-    fn slow(self) -> Boxed<'a, Result<()>> {
+    pub(crate) fn slow(self) -> Boxed<'a, Result<()>> {
         let combine = by_op::<T>(&self.comm.fabric, self.op);
         self.comm.reduce_bytes(
             self.span.as_bytes().map_err(FmplError::from),

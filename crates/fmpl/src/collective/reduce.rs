@@ -57,7 +57,10 @@ impl Communicator {
         op: Op,
         root: usize,
     ) -> impl Future<Output = Result<()>> + Send {
-        fast_path(Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() })
+        fast_path(
+            Reduction { comm: self, span, op, to: To::Member(root), reduced: Reduced::default() },
+            Reduction::slow,
+        )
     }
 
     /// Combines by a function of the program. It receives the elements of some members, and those
@@ -89,7 +92,7 @@ impl Communicator {
     /// As [`Communicator::reduce`]; [`CountMismatch`](crate::FmplError::CountMismatch) is the same
     /// at all members.
     pub fn allreduce<T: Scalar>(&self, span: &LocalSpan<T>, op: Op) -> impl Future<Output = Result<()>> + Send {
-        fast_path(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() })
+        fast_path(Reduction { comm: self, span, op, to: To::All, reduced: Reduced::default() }, Reduction::slow)
     }
 
     /// Combines by a function of the program, which receives its arguments as in

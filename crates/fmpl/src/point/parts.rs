@@ -6,11 +6,11 @@ use super::{
     receiving::{Post, SPIN_LIMIT, Wait},
 };
 use crate::{
-    Communicator, FmplError, Result,
+    Communicator, Result,
     area::Lane,
     state::{LaneId, State},
 };
-use core::{fmt, future::Future};
+use core::{fmt, future::Future, task::Context};
 use rdma_fabric::{
     LocalSpan,
     fast_path::{FastPath, fast_path},
@@ -29,7 +29,7 @@ impl Communicator {
         to: usize,
         index: usize,
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
-        fast_path(SendFrom { comm: self, source, to, index })
+        fast_path(SendFrom { comm: self, source, to, index }, SendFrom::slow)
     }
 
     /// Receives a message into any memory. It may be shorter than the sink. A long one is
@@ -40,7 +40,7 @@ impl Communicator {
     /// received with this index.
     ///
     /// # Errors
-    /// As [`Communicator::recv`]; [`FmplError::Cut`].
+    /// As [`Communicator::recv`]; [`crate::FmplError::Cut`].
     #[inline(always)]
     pub fn recv_into<'a>(
         &'a self,
@@ -48,7 +48,7 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> impl Future<Output = Result<Received>> + Send + use<'a> {
-        fast_path(ReceiveInto { comm: self, sink, from, index, begun: None })
+        fast_path(ReceiveInto { comm: self, sink, from, index, begun: None }, ReceiveInto::slow)
     }
 
     /// Sends a message if its receive is posted, or is posted within a tenth of a microsecond, and
@@ -77,8 +77,8 @@ impl Communicator {
     }
 
     fn recv_whole_now(&self, into: &LocalSpan<u8>, from: usize, index: usize) -> Option<RecvAttempt<'_>> {
-        let mut wait = Wait::<false>(Post { comm: self, into, from, index }.fast()?);
-        Some(match wait.fast() {
+        let mut wait = Wait::<false>(Post { comm: self, into, from, index }.at_once()?);
+        Some(match wait.at_once() {
             Some(received) => RecvAttempt::Received(received),
             None => RecvAttempt::Begun(ReceivingInto(Begun::Whole(wait.0))),
         })
@@ -169,12 +169,19 @@ struct SendFrom<'a> {
     index: usize,
 }
 
-impl<'a> FastPath<'a> for SendFrom<'a> {
-    type Out = ();
-    type Error = FmplError;
+impl FastPath for SendFrom<'_> {
+    type Out = Result<()>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<()> {
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> SendFrom<'a> {
+    #[inline(always)]
+    fn at_once(&mut self) -> Option<()> {
         let bytes = self.source.bytes();
         if self.index >= self.comm.layout.indices() {
             return None;
@@ -206,12 +213,19 @@ struct ReceiveInto<'a> {
     begun: Option<ReceivingInto<'a>>,
 }
 
-impl<'a> FastPath<'a> for ReceiveInto<'a> {
-    type Out = Received;
-    type Error = FmplError;
+impl FastPath for ReceiveInto<'_> {
+    type Out = Result<Received>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<Received> {
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<Received>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> ReceiveInto<'a> {
+    #[inline(always)]
+    fn at_once(&mut self) -> Option<Received> {
         match self.comm.try_recv_into(self.sink, self.from, self.index) {
             RecvAttempt::Received(received) => return Some(received),
             RecvAttempt::Begun(begun) => self.begun = Some(begun),

@@ -7,7 +7,7 @@ use crate::{
     cost,
     state::LaneId,
 };
-use core::{fmt, future::Future};
+use core::{fmt, future::Future, task::Context};
 use rdma_fabric::{
     LocalSpan, Pod,
     fast_path::{FastPath, fast_path},
@@ -36,7 +36,7 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> impl Future<Output = Result<Receiving<'a>>> + use<'a, 'b, T> {
-        fast_path(Post { comm: self, into, from, index })
+        fast_path(Post { comm: self, into, from, index }, Post::slow)
     }
 
     pub(super) async fn post_later<T: Pod>(
@@ -151,13 +151,13 @@ impl<'a> Receiving<'a> {
     /// [`FmplError::Fabric`].
     #[inline(always)]
     pub fn wait(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        fast_path(Wait::<true>(self))
+        fast_path(Wait::<true>(self), Wait::slow)
     }
 
     /// Waits as part of the call that posted the receive.
     #[inline(always)]
     pub(crate) fn arrived(self) -> impl Future<Output = Result<Received>> + use<'a> {
-        fast_path(Wait::<false>(self))
+        fast_path(Wait::<false>(self), Wait::slow)
     }
 
     pub(super) async fn arrived_later<const APART: bool>(mut self) -> Result<Received> {
@@ -232,12 +232,19 @@ pub(super) struct Post<'a, 'b, T: Pod> {
     pub(super) index: usize,
 }
 
-impl<'a: 'b, 'b, T: Pod> FastPath<'b> for Post<'a, 'b, T> {
-    type Out = Receiving<'a>;
-    type Error = FmplError;
+impl<'a, T: Pod> FastPath for Post<'a, '_, T> {
+    type Out = Result<Receiving<'a>>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<Receiving<'a>> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<Receiving<'a>>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a: 'b, 'b, T: Pod> Post<'a, 'b, T> {
+    #[inline(always)]
+    pub(super) fn at_once(&self) -> Option<Receiving<'a>> {
         let comm = self.comm;
         let mut state = comm.enter().ok()?;
         let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
@@ -269,12 +276,19 @@ impl<'a: 'b, 'b, T: Pod> FastPath<'b> for Post<'a, 'b, T> {
 /// A wait, apart from the call that posted the receive or as part of it.
 pub(super) struct Wait<'a, const APART: bool>(pub(super) Receiving<'a>);
 
-impl<'a, const APART: bool> FastPath<'a> for Wait<'a, APART> {
-    type Out = Received;
-    type Error = FmplError;
+impl<const APART: bool> FastPath for Wait<'_, APART> {
+    type Out = Result<Received>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<Received> {
+    fn fast(mut self, _: &mut Context<'_>) -> Result<Result<Received>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a, const APART: bool> Wait<'a, APART> {
+    #[inline(always)]
+    pub(super) fn at_once(&mut self) -> Option<Received> {
         let (comm, id) = (self.0.comm, self.0.id());
         let mut state = comm.enter().ok()?;
         let peer = &state.peers[id.peer];

@@ -11,7 +11,7 @@ use crate::{
     cost,
     state::{LaneId, State},
 };
-use core::{future::Future, time::Duration};
+use core::{future::Future, task::Context, time::Duration};
 use rdma_fabric::{
     Pod,
     fast_path::{FastPath, fast_path},
@@ -36,7 +36,7 @@ impl Communicator {
         to: usize,
         index: usize,
     ) -> impl Future<Output = Result<()>> + use<'a, T> {
-        fast_path(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index })
+        fast_path(Send { comm: self, bytes: bytemuck::cast_slice(source), to, index }, Send::slow)
     }
 
     /// Sends a message that could not be sent at the first poll.
@@ -200,12 +200,19 @@ struct Send<'a> {
     index: usize,
 }
 
-impl<'a> FastPath<'a> for Send<'a> {
-    type Out = ();
-    type Error = FmplError;
+impl FastPath for Send<'_> {
+    type Out = Result<()>;
+    type Stage = Self;
 
     #[inline(always)]
-    fn fast(&mut self) -> Option<()> {
+    fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Self> {
+        self.at_once().map(Ok).ok_or(self)
+    }
+}
+
+impl<'a> Send<'a> {
+    #[inline(always)]
+    fn at_once(&self) -> Option<()> {
         if self.index >= self.comm.layout.indices() {
             return None;
         }

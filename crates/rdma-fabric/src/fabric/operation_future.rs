@@ -4,6 +4,10 @@
 //! operation that does not complete immediately is passed to separate functions *by value*: that
 //! lets the compiler keep the fast path in registers, where an operation costs only the
 //! instructions that perform it.
+//!
+//! This is a [`fast_path`](crate::fast_path()) written by hand: made by that function, a put or get
+//! of 8 bytes takes 0.2 ns of 1.9 ns longer (minima of 14 alternating runs of `cargo xtask bench`),
+//! because the future holds the operation and its slow path as two optional parts.
 
 use super::{DirectOp, Fabric};
 use crate::{

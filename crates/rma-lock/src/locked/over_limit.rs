@@ -3,9 +3,8 @@
 use super::{AcquireError, Excludes, Locked};
 use crate::{
     LockError,
-    holder_limit::MAX_HOLDERS,
+    lock::{MAX_HOLDERS, NODES},
     locks::{BackOffLock, FairLock, PackedLock, RpLock, WindowLock, WritersFirstLock},
-    queue,
 };
 use checks::jobs::threads;
 use core::mem;
@@ -48,7 +47,7 @@ async fn forget<L: Excludes>(fabric: Fabric, count: Count) -> ProgramResult<()> 
                 words.fetch_add(&word, (MAX_HOLDERS - 1 - FORGOTTEN) * one).await?;
                 LockError::TooManyHolders { most: MAX_HOLDERS as u32 }
             }
-            None => LockError::TooManyWaiting { rank: HOME, nodes: queue::NODES as u32 },
+            None => LockError::TooManyWaiting { rank: HOME, nodes: NODES as u32 },
         };
         for _ in 0..FORGOTTEN {
             mem::forget(locked.read().await?);

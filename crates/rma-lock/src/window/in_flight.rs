@@ -14,7 +14,6 @@ use super::{
     locked,
     update::{Look, Progress, Update},
 };
-use crate::boxed::MaybeReady;
 use core::{
     future::poll_fn,
     task::{Poll, Waker},
@@ -210,7 +209,7 @@ impl InFlightTable {
     }
 
     /// Waits for the result of a claimed accumulate: the previous bits of each element.
-    pub(super) fn take<'a>(&'a self, fabric: &'a Fabric, number: u64) -> MaybeReady<'a, Result<Vec<u64>>> {
+    pub(super) async fn take(&self, fabric: &Fabric, number: u64) -> Result<Vec<u64>> {
         let over = move |table: &mut Table| {
             let at = table.position(number)?;
             if !table.ops[at].state.is_complete() {
@@ -221,9 +220,10 @@ impl InFlightTable {
                 _ => unreachable!("it is over"),
             }
         };
-        match over(&mut locked(&self.0)) {
-            Some(outcome) => MaybeReady::ready(outcome),
-            None => MaybeReady::boxed(async move { self.drive(fabric, over).await? }),
+        let complete = over(&mut locked(&self.0));
+        match complete {
+            Some(outcome) => outcome,
+            None => Box::pin(self.drive(fabric, over)).await?,
         }
     }
 
@@ -244,23 +244,22 @@ impl InFlightTable {
     }
 
     /// Waits until fewer than `limit` operations are unfinished.
-    pub(super) fn fewer_than<'a>(&'a self, fabric: &'a Fabric, limit: usize) -> MaybeReady<'a, Result<()>> {
+    pub(super) async fn fewer_than(&self, fabric: &Fabric, limit: usize) -> Result<()> {
         let few = move |table: &mut Table| (table.unfinished(None) < limit).then_some(());
-        match few(&mut locked(&self.0)) {
-            Some(()) => MaybeReady::ready(Ok(())),
-            None => MaybeReady::boxed(self.drive(fabric, few)),
-        }
+        let are_few = few(&mut locked(&self.0)).is_some();
+        if are_few { Ok(()) } else { Box::pin(self.drive(fabric, few)).await }
     }
 
     /// Waits until all operations to `rank`, or to all ranks, are complete.
     ///
     /// # Errors
     /// The first error of an unclaimed operation.
-    pub(super) fn quiesce<'a>(&'a self, fabric: &'a Fabric, rank: Option<Rank>) -> MaybeReady<'a, Result<()>> {
+    pub(super) async fn quiesce(&self, fabric: &Fabric, rank: Option<Rank>) -> Result<()> {
         let over = move |table: &mut Table| (table.unfinished(rank) == 0).then(|| table.take_failure(rank));
-        match over(&mut locked(&self.0)) {
-            Some(outcome) => MaybeReady::ready(outcome),
-            None => MaybeReady::boxed(async move { self.drive(fabric, over).await? }),
+        let complete = over(&mut locked(&self.0));
+        match complete {
+            Some(outcome) => outcome,
+            None => Box::pin(self.drive(fabric, over)).await?,
         }
     }
 

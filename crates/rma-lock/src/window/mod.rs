@@ -9,6 +9,7 @@
 //! excludes those of the same window ([`WindowError::EpochOpen`]). Tasks that use one window take
 //! turns, for example by an asynchronous mutex, or have one window each.
 
+mod attach;
 mod core;
 mod epochs;
 mod error;

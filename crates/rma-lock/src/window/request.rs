@@ -1,7 +1,6 @@
 //! Operations whose completion is checked later.
 
 use super::core::Core;
-use crate::boxed::MaybeReady;
 use core::{
     fmt,
     future::Future,
@@ -9,7 +8,7 @@ use core::{
     pin::Pin,
     task::{Context, Poll},
 };
-use rdma_fabric::{FabricError, Handle, Result};
+use rdma_fabric::{FabricError, Handle, Result, provider::Boxed};
 
 /// A put or get that was posted (`MPI_Rput`, `MPI_Rget`): returns its buffer once that may be
 /// reused or is filled.
@@ -66,7 +65,7 @@ impl<B: Unpin + 'static> Unpin for Transfer<'_, B> {}
 pub struct Request<'e, Out> {
     core: &'e Core,
     number: u64,
-    before: MaybeReady<'e, Result<Vec<u64>>>,
+    before: Boxed<'e, Result<Vec<u64>>>,
     out: fn(Vec<u64>) -> Out,
 }
 
@@ -79,7 +78,7 @@ impl<Out> fmt::Debug for Request<'_, Out> {
 impl<'e, Out> Request<'e, Out> {
     /// Makes a request that applies `out` to the elements' previous bits and returns the result.
     pub(super) fn new(claim: Claim<'e>, out: fn(Vec<u64>) -> Out) -> Self {
-        Request { core: claim.core, number: claim.number, before: MaybeReady::boxed(claim.before()), out }
+        Request { core: claim.core, number: claim.number, before: Box::pin(claim.before()), out }
     }
 
     /// Returns whether the accumulate is complete (`MPI_Test`). Never blocks.

@@ -8,6 +8,7 @@ mod dropping;
 mod harness;
 mod holder_limit;
 mod jobs;
+mod multicasts;
 mod mutants;
 mod nodes;
 
