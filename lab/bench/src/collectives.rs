@@ -3,7 +3,7 @@
 //! collectives`).
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     quantity::Unit,
     report::VIRTUAL,
     sheet::{Entry, Sheet, ns},
@@ -28,9 +28,9 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let part = if options.memory.is_empty() { "collectives" } else { "memory" };
-    options.output.sheets(Context::new(part, VIRTUAL, options.quick), || match &options.memory[..] {
-        [] => times(options.quick),
-        sizes => Ok(vec![memory(sizes)?]),
+    options.output.sheets(Context::new(part, VIRTUAL, options.quick), |steps| match &options.memory[..] {
+        [] => times(options.quick, steps),
+        sizes => Ok(vec![memory(sizes, steps)?]),
     })
 }
 
@@ -58,17 +58,19 @@ const NETWORK: [Subject; 2] = [
 ];
 
 /// Returns a table for each machine and kind of collective.
-fn times(quick: bool) -> Result<Vec<Sheet>, Box<dyn Error>> {
+fn times(quick: bool, steps: &mut Steps) -> Result<Vec<Sheet>, Box<dyn Error>> {
     let mut sheets = Vec::new();
     let (members, lengths) = if quick { (&MEMBERS[..1], 2) } else { (&MEMBERS[..], usize::MAX) };
     let machines: [(Platform, &[Subject]); 2] = [(Platform::fx100(), &UNIT), (Platform::sr8000(), &NETWORK)];
     for (platform, subjects) in machines {
         for subject in subjects {
+            steps.expect(subject.bytes.len().min(lengths));
             let columns =
                 members.iter().flat_map(|members| [format!("{members} members"), format!("{members}, hardware")]);
             let title = format!("{}, {}, by software and by hardware", platform.name(), subject.collective);
             let mut sheet = Sheet::new(title, ["bytes".to_owned()].into_iter().chain(columns));
             for &bytes in subject.bytes.iter().take(lengths) {
+                steps.begin(format_args!("{}, {}, {bytes} B", platform.name(), subject.collective));
                 let mut row = vec![Entry::from(bytes)];
                 for &members in members {
                     let hardware = Rule::new(subject.collective, subject.hardware);
@@ -123,7 +125,7 @@ fn time(
 
 /// Returns the memory of the world's communicator at a rank after one collective of each kind, in
 /// large jobs after a barrier.
-fn memory(sizes: &[usize]) -> Result<Sheet, Box<dyn Error>> {
+fn memory(sizes: &[usize], steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let columns = ["machine", "ranks", "areas", "an area", "staging", "peers met, at most", "kept for them"];
     let mut sheet = Sheet::new("Bytes of a communicator at each rank", columns);
     for platform in [Platform::fx100(), Platform::sr8000()] {
@@ -134,6 +136,8 @@ fn memory(sizes: &[usize]) -> Result<Sheet, Box<dyn Error>> {
             if name == "SR8000" && ranks > 128 {
                 continue;
             }
+            steps.expect(1);
+            steps.begin(format_args!("{name}, {ranks} ranks"));
             let program = async |fabric: Fabric| -> ProgramResult<Memory> {
                 let fmpl = Fmpl::init(&fabric).await?;
                 let world = fmpl.world();

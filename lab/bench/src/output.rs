@@ -5,7 +5,9 @@ use crate::{
     sheet::{self, Sheet},
 };
 use clap::Args;
+use core::fmt::Display;
 use evidence::page::Part;
+use repro::progress::Progress;
 use serde::Serialize;
 use std::{
     error::Error,
@@ -44,15 +46,40 @@ impl Output {
     pub(crate) fn sheets(
         &self,
         context: Context<'_>,
-        measure: impl FnOnce() -> Result<Vec<Sheet>, Box<dyn Error>>,
+        measure: impl FnOnce(&mut Steps) -> Result<Vec<Sheet>, Box<dyn Error>>,
     ) -> Result<ExitCode, Box<dyn Error>> {
         let opened = self.open(context.part)?;
         let started = Started::now(context.cores)?;
-        let sheets = measure()?;
+        let mut steps = Steps { progress: Progress::stderr(), begun: false };
+        let sheets = measure(&mut steps)?;
+        steps.progress.finish();
         let report = started.end(context.fabric, context.rounds, context.quick, None, sheets);
         let summary = report.summary(&context.notes);
         let page = format!("{summary}\n{}", sheet::markdown(&report.rows));
         opened.write(&report, &format!("{}\n{summary}", sheet::terminal(&report.rows)), &page)
+    }
+}
+
+/// Shows the steps of a measurement whose results are tables.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    progress: Progress,
+    begun: bool,
+}
+
+impl Steps {
+    /// Announces so many more steps.
+    pub(crate) fn expect(&mut self, steps: usize) {
+        self.progress.expect(steps);
+    }
+
+    /// Completes the step in progress, and begins another.
+    pub(crate) fn begin(&mut self, label: impl Display) {
+        if self.begun {
+            self.progress.stage_done();
+        }
+        self.begun = true;
+        drop(self.progress.stage(&label.to_string()));
     }
 }
 

@@ -46,7 +46,8 @@ pub(crate) fn rate(per_second: f64) -> String {
     }
 }
 
-fn three(value: f64) -> String {
+/// Formats a number with three digits.
+pub(crate) fn three(value: f64) -> String {
     match value {
         value if value < 10.0 => format!("{value:.2}"),
         value if value < 100.0 => format!("{value:.1}"),

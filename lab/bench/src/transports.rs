@@ -2,7 +2,7 @@
 //! on threads of this machine, and on nodes of simulated ones (`cargo xtask transports`).
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     sheet::{Entry, Sheet, ns},
 };
 use clap::Args;
@@ -28,10 +28,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    options.output.sheets(Context::new("transports", "threads and virt", options.quick), || {
+    options.output.sheets(Context::new("transports", "threads and virt", options.quick), |steps| {
         let platforms = [Platform::fx100(), Platform::tofud(), Platform::k()];
         let machines = [None].into_iter().chain(platforms.iter().map(Some));
-        machines.map(|platform| sheet(platform, options.quick)).collect()
+        machines.map(|platform| sheet(platform, options.quick, steps)).collect()
     })
 }
 
@@ -58,7 +58,7 @@ const FACES: [(usize, usize); 15] = [
 const TRANSPORTS: [Transport; 4] = [Transport::Blocks, Transport::Packed, Transport::Fast, Transport::Mrc];
 
 /// Returns a table of one machine; of threads of this machine if there is no platform.
-fn sheet(platform: Option<&Platform>, quick: bool) -> Result<Sheet, Box<dyn Error>> {
+fn sheet(platform: Option<&Platform>, quick: bool, steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     // Without session queues, transports that need them fall back to blocks.
     let queues = platform.is_some_and(|platform| platform.name() != "K");
     let transports = if queues { &TRANSPORTS[..] } else { &TRANSPORTS[..2] };
@@ -67,7 +67,9 @@ fn sheet(platform: Option<&Platform>, quick: bool) -> Result<Sheet, Box<dyn Erro
     let title = platform.map_or("Two threads of this machine", |platform| platform.name());
     let mut sheet = Sheet::new(title, columns.chain(["auto", "chosen"].map(String::from)));
     let (faces, rounds) = if quick { (&FACES[3..5], 4) } else { (&FACES[..], 400) };
+    steps.expect(faces.len());
     for &(count, doubles) in faces {
+        steps.begin(format_args!("{title}, {count} blocks of {doubles}"));
         let mut row: Vec<Entry> = vec![count.into(), doubles.into()];
         for &transport in transports {
             row.push(ns(time(platform, count, doubles, (transport, rounds))?.0));

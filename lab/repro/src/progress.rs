@@ -100,7 +100,7 @@ impl Progress {
     }
 
     /// Completes the jobs of a plan. After the last plan, the bar is removed.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         if self.done >= self.stages {
             self.finish();
         }

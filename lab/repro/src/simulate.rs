@@ -15,24 +15,28 @@ const EVENTS_PER_REPORT: u64 = 1 << 18;
 
 /// The machine and placement of a job.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) platform: Platform,
-    pub(crate) ranks: u32,
-    pub(crate) ranks_per_node: u32,
+pub struct Setting {
+    /// The machine.
+    pub platform: Platform,
+    /// The number of ranks.
+    pub ranks: u32,
+    /// The number of ranks on each node.
+    pub ranks_per_node: u32,
     /// The torus of the nodes; `None` means a torus as close to a cube as possible.
-    pub(crate) shape: Option<Shape>,
+    pub shape: Option<Shape>,
     /// Routers with arbitration at every port, or latency only.
-    pub(crate) network: NetworkModel,
+    pub network: NetworkModel,
     /// The number of receiving TNIs; `None` means the platform's own.
-    pub(crate) receive_tnis: Option<u32>,
+    pub receive_tnis: Option<u32>,
     /// 0 keeps simultaneous events in the order of their creation; another number shuffles them.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// The maximum number of entries of a timeline, and the time from which it is recorded.
-    pub(crate) timeline: Option<(usize, Time)>,
+    pub timeline: Option<(usize, Time)>,
 }
 
 impl Setting {
-    pub(crate) fn torus(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
+    /// Returns nodes on a torus of this shape, with arbitration at every port.
+    pub fn torus(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
         let network = NetworkModel::Router;
         Setting {
             platform,
@@ -46,7 +50,8 @@ impl Setting {
         }
     }
 
-    pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
+    /// Returns nodes without contention between them.
+    pub fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
         let network = NetworkModel::Latency;
         Setting { platform, ranks, ranks_per_node, shape: None, network, receive_tnis: None, seed, timeline: None }
     }
@@ -68,16 +73,23 @@ pub struct JobRecord {
 }
 
 /// The output of the ranks, and the job's record.
-pub(crate) struct Simulated<Out> {
-    pub(crate) outs: Vec<Out>,
+#[derive(Clone, Debug)]
+pub struct Simulated<Out> {
+    /// The outputs, by rank.
+    pub outs: Vec<Out>,
     /// Hops from every rank to rank 0; empty without a torus.
-    pub(crate) hops_to_first: Vec<u32>,
-    pub(crate) job: JobRecord,
+    pub hops_to_first: Vec<u32>,
+    /// The record.
+    pub job: JobRecord,
     /// The timeline, if the setting requests one.
-    pub(crate) timeline: Option<Timeline>,
+    pub timeline: Option<Timeline>,
 }
 
-pub(crate) fn simulate<P: Program>(
+/// Runs a job.
+///
+/// # Errors
+/// [`ReproError::Job`].
+pub fn simulate<P: Program>(
     label: String,
     setting: &Setting,
     program: &P,
@@ -127,7 +139,7 @@ pub(crate) fn simulate<P: Program>(
 
 /// The time at which measurements begin, after the end of set-up. Virtual time without events costs
 /// nothing.
-pub(crate) const BEGIN: Time = Time::from_picos(1_000_000_000_000);
+pub const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
 /// The time at which timelines begin: a little earlier.
 const TRACED_FROM: Time = Time::from_picos(999_990_000_000);

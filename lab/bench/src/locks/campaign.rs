@@ -4,10 +4,10 @@
 use super::{
     contestant::Contestant,
     rank::{JobPlan, Recorded},
+    row::{LockCase, LockRow, Spread},
 };
 use crate::outside::job::{self, Provider, Size};
 use repro::{
-    lock_bench::{LockCase, LockRow, Spread},
     progress::Progress,
     workloads::locks::{Workload, WriterShare},
 };
@@ -85,7 +85,7 @@ impl JobPlan {
 mod tests {
     use super::*;
     use crate::outside::placement;
-    use repro::lock_bench::peers::{Competitor, Peer};
+    use repro::peers::{Competitor, Peer};
 
     #[test]
     fn all_workloads_and_contestants_make_rows() {

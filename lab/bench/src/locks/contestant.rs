@@ -2,7 +2,7 @@
 
 use core::{fmt, str::FromStr};
 use repro::{
-    lock_bench::peers::{Competitor, UnknownCompetitor},
+    peers::{Competitor, UnknownCompetitor},
     workloads::locks::compared,
 };
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ impl FromStr for Contestant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use repro::lock_bench::peers::Peer;
+    use repro::peers::Peer;
     use rma_lock::locks::LockKind;
 
     #[test]

@@ -2,13 +2,16 @@
 //! same run, or in virtual time (`cargo xtask bench-locks`).
 //!
 //! `docs/evidence/performance.md` describes how a figure is obtained and how to read it. `repro`
-//! contains the workloads and the figures computed from them; this module contains the processes,
-//! the mutex and the command.
+//! contains the workloads. They are not part of a reproduction, since there are no recorded published
+//! values to compare them with.
 
 mod campaign;
 mod contestant;
 mod mutex;
 mod rank;
+pub(crate) mod row;
+mod simulated;
+mod table;
 
 pub(crate) use rank::JobPlan;
 
@@ -20,11 +23,13 @@ use crate::{
 use clap::Args;
 use contestant::Contestant;
 use repro::{
-    lock_bench::{LockRow, SimulatedPlan, markdown, run as simulate, terminal},
     progress::Progress,
     workloads::locks::{Workload, WriterShare},
 };
+use row::LockRow;
+use simulated::SimulatedPlan;
 use std::{error::Error, process::ExitCode, time::Duration};
+use table::{markdown, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -84,7 +89,7 @@ fn measure(options: &Options) -> Result<Report<LockRow>, Box<dyn Error>> {
     let cores = if options.virt { Vec::new() } else { cores(&options.cores)? };
     let started = Started::now(cores.clone())?;
     let (fabric, rows, repetitions) = match options.virt {
-        true => (VIRTUAL, simulate(&simulated(options)?, &mut Progress::stderr())?, 1),
+        true => (VIRTUAL, simulated::run(&virtual_time(options)?, &mut Progress::stderr())?, 1),
         false => {
             let plan = wall_clock(options, cores);
             (options.fabric.name(), campaign::run(&plan, options.fabric)?, plan.repetitions)
@@ -103,7 +108,7 @@ fn notes(options: &Options, report: &Report<LockRow>) -> String {
     format!("Ranks are {ranks}, {} repetitions, seed {}.\n", report.run.rounds, options.seed)
 }
 
-fn simulated(options: &Options) -> Result<SimulatedPlan, String> {
+fn virtual_time(options: &Options) -> Result<SimulatedPlan, String> {
     let usual = if options.quick { SimulatedPlan::quick(options.seed) } else { SimulatedPlan::whole(options.seed) };
     let kinds = options.locks.iter().map(|contestant| match contestant {
         Contestant::Lock(lock) => Ok(*lock),

@@ -18,7 +18,7 @@ use crate::outside::{
 use core::sync::atomic::Ordering::Release;
 use rdma_fabric::{Fabric, ProgramResult};
 use repro::{
-    lock_bench::peers::contention,
+    peers::contention,
     workloads::locks::{EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend},
 };
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@
 //!   depend on the number of cores as much as on the mode.
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     quantity::Unit,
     sheet::{Entry, Sheet, ns},
 };
@@ -32,12 +32,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    options.output.sheets(Context::new("delegation", "threads and virt", options.quick), || {
+    options.output.sheets(Context::new("delegation", "threads and virt", options.quick), |steps| {
         let machines = [("threads of this machine", Machine::Threads), ("FX100 in virtual time", Machine::Virtual)];
         let mut sheets = Vec::new();
         for (name, machine) in machines.into_iter().skip(usize::from(options.quick)) {
-            sheets.push(by_size(name, machine, if options.quick { &SIZES[..2] } else { &SIZES })?);
-            sheets.push(by_mode(name, machine, if options.quick { &ASKERS[..2] } else { &ASKERS })?);
+            sheets.push(by_size(name, machine, if options.quick { &SIZES[..2] } else { &SIZES }, steps)?);
+            sheets.push(by_mode(name, machine, if options.quick { &ASKERS[..2] } else { &ASKERS }, steps)?);
         }
         Ok(sheets)
     })
@@ -161,10 +161,12 @@ fn starters(acp: &Acp) -> acp::Result<Vec<GlobalAddress>> {
 }
 
 /// Compares copies that rank 0 requests with those through its own memory.
-fn by_size(name: &str, machine: Machine, sizes: &[usize]) -> Result<Sheet, Box<dyn Error>> {
+fn by_size(name: &str, machine: Machine, sizes: &[usize], steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let columns = ["bytes", "direct", "get + put", "ratio"];
     let mut sheet = Sheet::new(format!("Copies requested by a third rank, {name}"), columns);
+    steps.expect(sizes.len());
     for &bytes in sizes {
+        steps.begin(format_args!("{name}, {bytes} B"));
         let took = |way| -> Result<f64, Box<dyn Error>> {
             let outs = machine.run(3, &async |fabric: Fabric| copies(fabric, way, bytes, machine.batches()).await)?;
             Ok(outs[0])
@@ -176,7 +178,7 @@ fn by_size(name: &str, machine: Machine, sizes: &[usize]) -> Result<Sheet, Box<d
 }
 
 /// Measures own copies in each mode while others delegate.
-fn by_mode(name: &str, machine: Machine, askers: &[usize]) -> Result<Sheet, Box<dyn Error>> {
+fn by_mode(name: &str, machine: Machine, askers: &[usize], steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let direct = acp::Options::default().atomics(Atomics::Delegated);
     let queue = direct.mode(Mode::CommandQueue);
     let modes = [
@@ -190,12 +192,14 @@ fn by_mode(name: &str, machine: Machine, askers: &[usize]) -> Result<Sheet, Box<
     let of = |askers: &usize| [format!("beside {askers}"), format!("served for {askers}")];
     let columns = ["mode".to_owned()].into_iter().chain(askers.iter().flat_map(of));
     let mut sheet = Sheet::new(format!("Own copies while others delegate, {name}"), columns);
+    steps.expect(modes.len());
     for (mode, options) in modes {
+        steps.begin(format_args!("{name}, {mode}"));
         let mut row = vec![Entry::from(mode)];
         for &askers in askers {
             let program = async |fabric: Fabric| disturbed(fabric, options, machine.window()).await;
             let outs = machine.run(2 + askers, &program)?;
-            let served = outs[2..].iter().sum::<f64>() / machine.window().as_secs_f64();
+            let served = outs[2..].iter().fold(0.0, |sum, served| sum + served) / machine.window().as_secs_f64();
             row.extend([ns(outs[0]), Entry::Figure(served, Unit::Rate)]);
         }
         sheet.row(row);

@@ -10,7 +10,7 @@
 //! * Creating an exchange with 26 neighbours on four ranks.
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     sheet::{Entry, Sheet, ns},
     statistics::greatest,
 };
@@ -43,10 +43,10 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let parts = if options.quick { 100 } else { 1 };
-    options.output.sheets(Context::new("exchanges", "threads", options.quick), || {
-        let mut sheets = vec![together(1, 1000 / parts)?];
+    options.output.sheets(Context::new("exchanges", "threads", options.quick), |steps| {
+        let mut sheets = vec![together(1, 1000 / parts, steps)?];
         if !options.alone {
-            sheets.extend([together(2, 1000 / parts)?, computing(300 / parts)?, creating()?]);
+            sheets.extend([together(2, 1000 / parts, steps)?, computing(300 / parts, steps)?, creating(steps)?]);
         }
         Ok(sheets)
     })
@@ -57,13 +57,15 @@ fn forms() -> [String; 3] {
 }
 
 /// Measures exchanges among `ranks` with nothing in between, in so many batches.
-fn together(ranks: usize, batches: u32) -> Result<Sheet, Box<dyn Error>> {
+fn together(ranks: usize, batches: u32, steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let title = match ranks {
         1 => "An exchange of a rank with itself".to_owned(),
         _ => format!("An exchange of {ranks} ranks; a word takes {:.0} ns one way", ping_pong(batches) / 2.0),
     };
     let mut sheet = Sheet::new(title, ["bytes".to_owned()].into_iter().chain(forms()));
+    steps.expect(5);
     for bytes in [0, 8, 1024, 8192, 65536] {
+        steps.begin(format_args!("{ranks} ranks, {bytes} B"));
         let mut row = vec![Entry::from(bytes)];
         for form in FORMS {
             let ran = Threads::new(ranks).run(&async |fabric| exchange(fabric, form, bytes, batches).await)?;
@@ -75,12 +77,14 @@ fn together(ranks: usize, batches: u32) -> Result<Sheet, Box<dyn Error>> {
 }
 
 /// Measures exchanges of 64 KiB in which ranks compute.
-fn computing(times: u32) -> Result<Sheet, Box<dyn Error>> {
+fn computing(times: u32, steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let compute = Duration::from_micros(50);
     let title = format!("64 KiB, computing {compute:?}; rank 0, rank 1");
     let columns = ["rank 1 late by", "form", "start 0", "start 1", "wait 0", "wait 1", "rest 0", "rest 1"];
     let mut sheet = Sheet::new(title, columns);
+    steps.expect(2);
     for late in [Duration::ZERO, 2 * compute] {
+        steps.begin(format_args!("computing, rank 1 late by {late:?}"));
         for form in FORMS {
             let program = async |fabric| overlapped(fabric, form, 65536, compute, late, times).await;
             let ran = Threads::new(2).run(&program)?;
@@ -94,9 +98,11 @@ fn computing(times: u32) -> Result<Sheet, Box<dyn Error>> {
 }
 
 /// Measures the creation of exchanges.
-fn creating() -> Result<Sheet, Box<dyn Error>> {
+fn creating(steps: &mut Steps) -> Result<Sheet, Box<dyn Error>> {
     let mut sheet = Sheet::new("Making an exchange with 26 neighbours on 4 ranks", forms());
     let mut row = Vec::new();
+    steps.expect(1);
+    steps.begin("making exchanges");
     for form in FORMS {
         let ran = Threads::new(4).run(&async |fabric| making(fabric, form).await)?;
         row.push(ns(greatest(ran).unwrap_or(f64::NAN)));

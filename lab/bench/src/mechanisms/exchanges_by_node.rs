@@ -159,11 +159,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     ];
     let sizes: &[usize] = if options.quick { &[8, 1024] } else { &[8, 64, 256, 1024, 4096, 8192] };
     let patterns = if options.quick { &patterns[2..3] } else { &patterns[..] };
-    options.output.sheets(Context::new("exchanges-by-node", VIRTUAL, options.quick), || {
+    options.output.sheets(Context::new("exchanges-by-node", VIRTUAL, options.quick), |steps| {
         let columns = ["pattern", "bytes", "alone", "form", "by node", "form by node"];
         let mut sheet = Sheet::new("An iteration on FX100", columns);
+        steps.expect(patterns.len() * sizes.len());
         for (name, pattern) in patterns {
             for &bytes in sizes {
+                steps.begin(format_args!("{name}, {bytes} B"));
                 let all = Aggregation::ByNode { longest: u64::MAX, gap: 1024 };
                 let alone = measure(*pattern, bytes, Exchange::default())?;
                 let by_node = measure(*pattern, bytes, Exchange { aggregation: all, ..Exchange::default() })?;

@@ -50,10 +50,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         [] => vec![LockKind::ReaderPreference, LockKind::ByNode, LockKind::Tree { radix: 64 }],
         some => some.to_vec(),
     };
-    options.output.sheets(Context::new("lock-waves", VIRTUAL, options.quick), || {
+    options.output.sheets(Context::new("lock-waves", VIRTUAL, options.quick), |steps| {
         let title = format!("{nodes} nodes of {ranks_per_node} ranks");
         let mut sheet = Sheet::new(title, ["lock", "slowest rank", "simulation took"]);
+        steps.expect(kinds.len());
         for kind in kinds {
+            steps.begin(kind);
             let start = Instant::now();
             let job = Job::new(&Platform::fx100(), (nodes * ranks_per_node) as usize).ranks_per_node(ranks_per_node);
             let run = job.run(&async |fabric| with_lock!(kind, L, options => wave::<L>(fabric, options).await))?;

@@ -52,7 +52,9 @@ const LABELS: [&str; 6] = [
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let samples = if options.quick { SAMPLES / 100 } else { SAMPLES };
-    options.output.sheets(Context::new("queues", options.fabric.name(), options.quick), || {
+    options.output.sheets(Context::new("queues", options.fabric.name(), options.quick), |steps| {
+        steps.expect(1);
+        steps.begin("two ranks");
         let size = Size { ranks_per_node: Some(1), ..Size::of(2) };
         let measured = job::run(&Plan { samples }, options.fabric, size, &Progress::silent(), |_| None)?;
         let mut sheet = Sheet::new("The least of all samples", ["what", "time"]);

@@ -2,7 +2,7 @@
 //! readers lock (two remote fetch-adds) several times, or keeps its control queues full.
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     quantity::Unit,
     report::VIRTUAL,
     sheet::{Entry, Sheet, ns, picos},
@@ -46,13 +46,12 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (platform, each) = (Platform::fx100(), |usual| options.each.unwrap_or(usual));
-    options.output.sheets(Context::new("simulator", VIRTUAL, options.quick), || {
+    options.output.sheets(Context::new("simulator", VIRTUAL, options.quick), |steps| {
+        let mut sheet = loads();
         if options.quick {
-            let mut sheet = loads();
             lock(&mut sheet, &platform, 8, 10)?;
             return Ok(vec![sheet]);
         }
-        let mut sheet = loads();
         match options.load {
             Load::K => {
                 let job = Job::new(&platform, 663_552).ranks_per_node(8).torus(Torus::k_computer());
@@ -63,11 +62,13 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
                 simulate(&mut sheet, "hops", 82_944, &job.network(NetworkModel::Router), each(1))?;
             }
             Load::Lock => {
+                steps.expect(3);
                 for ranks_per_node in [1, 8, 32] {
+                    steps.begin(format_args!("{ranks_per_node} ranks on a node"));
                     lock(&mut sheet, &platform, ranks_per_node, each(1000))?;
                 }
             }
-            Load::Queues => return queues(&platform, each(20_000)),
+            Load::Queues => return queues(&platform, each(20_000), steps),
         }
         Ok(vec![sheet])
     })
@@ -110,8 +111,10 @@ fn simulate(sheet: &mut Sheet, name: &str, ranks: usize, job: &Job<'_>, pairs_ea
     Ok(())
 }
 
-fn queues(platform: &Platform, commands: u32) -> Result<Vec<Sheet>, Box<dyn Error>> {
+fn queues(platform: &Platform, commands: u32, steps: &mut Steps) -> Result<Vec<Sheet>, Box<dyn Error>> {
     let ranks = 20_000;
+    steps.expect(3);
+    steps.begin("open queues");
     let idle = |queues| {
         let run = Job::new(platform, ranks).run(&async |fabric| idle_queues(fabric, queues).await);
         run.map(|run| run.stats.bytes_per_rank)
@@ -126,6 +129,7 @@ fn queues(platform: &Platform, commands: u32) -> Result<Vec<Sheet>, Box<dyn Erro
     let columns = ["network"].into_iter().chain(SPEED).chain(["commands", "CPU of a command"]);
     let mut sheet = Sheet::new("Queues that are full", columns);
     for (name, network) in [("latency", NetworkModel::Latency), ("routers", NetworkModel::Router)] {
+        steps.begin(name);
         let job = Job::new(platform, 512).torus(Torus::new(&[8, 8, 8])?).network(network);
         let before = cpu_seconds();
         let stats = job.run(&async |fabric| full_queues(fabric, commands).await)?.stats;

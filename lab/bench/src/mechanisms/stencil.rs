@@ -31,10 +31,12 @@ const STEPS: u32 = 4;
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let sizes = if options.quick { &[64][..] } else { &options.ranks[..] };
-    options.output.sheets(Context::new("stencil", VIRTUAL, options.quick), || {
+    options.output.sheets(Context::new("stencil", VIRTUAL, options.quick), |steps| {
         let columns = ["ranks", "form", "step", "lock", "events", "bytes per rank", "simulation took"];
         let mut sheet = Sheet::new("The stencil on FX100", columns);
+        steps.expect(sizes.len());
         for &ranks in sizes {
+            steps.begin(format_args!("{ranks} ranks"));
             let stencil = Stencil::of_ranks(ranks, 2, STEPS);
             simulate(&mut sheet, "fence, put, fence", ranks, &async |fabric| stencil_fence(fabric, stencil).await)?;
             let by_get = async |fabric| stencil_lock_all(fabric, stencil).await;

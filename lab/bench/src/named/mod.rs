@@ -8,7 +8,7 @@ mod worker;
 pub(crate) use worker::{WORKER, WorkerOptions, be_worker};
 
 use crate::{
-    output::{Context, Output},
+    output::{Context, Output, Steps},
     outside::placement::cores,
     quantity::Unit,
     sheet::{Entry, Sheet},
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let notes = format!("{repetitions} repetitions of {length} ms, {kills} kills.\n");
     let context = Context::new("named", "processes", options.quick);
     let context = Context { cores: cores.clone(), rounds: repetitions.into(), notes, ..context };
-    options.output.sheets(context, || Ok(vec![sheet(options, &measure(options, &cores)?)]))
+    options.output.sheets(context, |steps| Ok(vec![sheet(options, &measure(options, &cores, steps)?)]))
 }
 
 /// Returns the number of repetitions, the length of each in ms, and the number of kills.
@@ -68,7 +68,7 @@ fn effort(options: &Options) -> (u16, u32, u16) {
     if options.quick { (1, 30, 3) } else { (options.repetitions, options.length, options.kills) }
 }
 
-fn measure(options: &Options, cores: &[usize]) -> Result<Vec<Row>, Box<dyn Error>> {
+fn measure(options: &Options, cores: &[usize], steps: &mut Steps) -> Result<Vec<Row>, Box<dyn Error>> {
     let (repetitions, length, kills) = effort(options);
     let row = |contestant| Row {
         contestant,
@@ -78,14 +78,17 @@ fn measure(options: &Options, cores: &[usize]) -> Result<Vec<Row>, Box<dyn Error
     };
     let mut rows: Vec<Row> = Contestant::ALL.into_iter().map(row).collect();
     // In turn, so that changes of the machine's speed affect all.
-    for _ in 0..repetitions {
+    steps.expect(usize::from(repetitions) * rows.len() + 1);
+    for repetition in 1..=repetitions {
         for row in &mut rows {
+            steps.begin(format_args!("repetition {repetition}, {}", row.contestant.title()));
             row.idle.push(contend(row.contestant, 1, length / 2 + 1, cores)?);
             for (figures, &processes) in row.contended.iter_mut().zip(&options.processes) {
                 figures.push(contend(row.contestant, processes, length, cores)?);
             }
         }
     }
+    steps.begin(format_args!("{kills} kills"));
     for _ in 0..kills {
         for row in rows.iter_mut().filter(|row| row.contestant.is_exclusive()) {
             row.after_death.push(kill(row.contestant, cores)?);

@@ -10,7 +10,6 @@ pub mod dec;
 mod lock;
 pub mod mcs;
 pub mod shift;
-pub mod sweep;
 
 pub use lock::{PeerGuard, PeerLock, Protocol, RankState};
 
@@ -116,10 +115,10 @@ impl<'a> Deserialize<'a> for Competitor {
 macro_rules! with_peer {
     ($peer:expr, $lock:ident, $options:ident => $value:expr) => {
         match $peer {
-            $crate::lock_bench::peers::Peer::ShiftLock => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::shift::ShiftLock, (), $value),
-            $crate::lock_bench::peers::Peer::DecLock => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::dec::DecLock, (), $value),
-            $crate::lock_bench::peers::Peer::Mcs => $crate::with_peer!(@ $lock, $options, $crate::lock_bench::peers::mcs::McsLock, (), $value),
-            $crate::lock_bench::peers::Peer::Spin => $crate::with_peer!(@ $lock, $options, ::rma_lock::locks::BackOffLock, $crate::lock_bench::peers::SPIN, $value),
+            $crate::peers::Peer::ShiftLock => $crate::with_peer!(@ $lock, $options, $crate::peers::shift::ShiftLock, (), $value),
+            $crate::peers::Peer::DecLock => $crate::with_peer!(@ $lock, $options, $crate::peers::dec::DecLock, (), $value),
+            $crate::peers::Peer::Mcs => $crate::with_peer!(@ $lock, $options, $crate::peers::mcs::McsLock, (), $value),
+            $crate::peers::Peer::Spin => $crate::with_peer!(@ $lock, $options, ::rma_lock::locks::BackOffLock, $crate::peers::SPIN, $value),
         }
     };
     (@ $lock:ident, $options:ident, $of:ty, $made_of:expr, $value:expr) => {{

@@ -1,27 +1,22 @@
 //! Formatting rows as tables.
 
-use super::{
-    super::super::table::{rate, three, time},
-    SweepRow,
-};
+use super::sweep::SweepRow;
 use crate::{
-    quantity,
-    table::{RULED_HEADER, number},
+    locks::row::Quantiles,
+    quantity::{rate, three, time},
 };
-use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
+use comfy_table::{Cell, Table};
+use evidence::page::{self, number};
+use repro::quantity;
 
 /// Returns a line for each row, with the cost of its simulation.
-pub fn terminal(rows: &[SweepRow]) -> String {
-    let mut table = table(rows, true);
-    table.load_style(RULED_HEADER);
-    format!("{}\n{}", crate::table::terminal(table), note(rows))
+pub(super) fn terminal(rows: &[SweepRow]) -> String {
+    format!("{}\n{}", page::terminal(table(rows, true)), note(rows))
 }
 
 /// Returns a line for each row.
-pub fn markdown(rows: &[SweepRow]) -> String {
-    let mut table = table(rows, false);
-    table.load_style(ASCII_MARKDOWN);
-    format!("{}\n\n{}", table.trim_fmt(), note(rows)).trim_end().to_owned() + "\n"
+pub(super) fn markdown(rows: &[SweepRow]) -> String {
+    format!("{}\n\n{}", page::markdown(table(rows, false)), note(rows)).trim_end().to_owned() + "\n"
 }
 
 fn table(rows: &[SweepRow], with_cost: bool) -> Table {
@@ -30,9 +25,8 @@ fn table(rows: &[SweepRow], with_cost: bool) -> Table {
     table.set_header(columns.into_iter().chain(with_cost.then_some("CPU s")));
     for row in rows {
         let cut = if row.cut { "*" } else { "" };
-        let wait = |pick: fn(&super::Quantiles) -> u64| {
-            row.acquire.as_ref().map_or_else(|| "–".into(), |all| time(pick(all) as f64))
-        };
+        let wait =
+            |pick: fn(&Quantiles) -> u64| row.acquire.as_ref().map_or_else(|| "–".into(), |all| time(pick(all) as f64));
         let skew = if row.locks.number == 1 { "–".into() } else { three(row.locks.skew) };
         let mut cells = vec![
             number(quantity::count(u64::from(row.clients))),

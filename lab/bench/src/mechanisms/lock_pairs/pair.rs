@@ -1,23 +1,9 @@
-//! The cost of a lock/unlock pair over shared memory, between threads.
-//!
-//! First a remote idle lock whose home is asleep outside the fabric: the fastest of many batches,
-//! three million pairs in all. Then sixteen ranks that all lock exclusively, compared with the same
-//! number of threads on a mutex of the standard library. All locks are measured in the same way.
+//! Pairs of an acquisition and a release, repeated by one rank or by all.
 
-use crate::{
-    output::{Context, Output},
-    sheet::{Entry, Sheet, ns},
-};
-use clap::Args;
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use rma_lock::{
-    Excludes, Guard, Locked, Policy, RmaLock, RwLock,
-    locks::{BackOffLock, FairLock, PackedLock, RpLock, WritersFirstLock},
-};
+use rma_lock::{Excludes, Guard, Locked, Policy, RmaLock, RwLock};
 use std::{
-    error::Error,
     hint::black_box,
-    process::ExitCode,
     sync::{
         Arc, Barrier, Mutex,
         atomic::{
@@ -29,93 +15,14 @@ use std::{
 };
 use tofu2_sim::{JobError, shm::Threads};
 
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// A hundredth of the pairs: a smoke test.
-    #[arg(long)]
-    quick: bool,
-    #[command(flatten)]
-    output: Output,
-}
-
-pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    let parts = if options.quick { 100 } else { 1 };
-    options.output.sheets(Context::new("lock-pairs", "threads", options.quick), || {
-        let batches = 300 / parts;
-        Ok(vec![limits(batches)?, idle(batches)?, policies(batches)?, contended(CONTENDED_PAIRS / parts)?])
-    })
-}
-
-fn all() -> [Measured; 5] {
-    [
-        Measured::of::<RpLock>(),
-        Measured::of::<PackedLock>(),
-        Measured::of::<WritersFirstLock>(),
-        Measured::of::<FairLock>(),
-        Measured::of::<BackOffLock>(),
-    ]
-}
-
-fn limits(batches: u32) -> Result<Sheet, Box<dyn Error>> {
-    let mut sheet = Sheet::new("Limits of a pair", ["limit", "time"]);
-    for pair in [Pair::Limit, Pair::LimitPublished] {
-        sheet.row([format!("{pair:?}").into(), ns((all()[0].alone)(pair, batches)?)]);
-    }
-    Ok(sheet)
-}
-
-fn idle(batches: u32) -> Result<Sheet, Box<dyn Error>> {
-    let pairs = [Pair::Shared, Pair::Exclusive, Pair::Dropped, Pair::Put, Pair::Stored, Pair::Copied];
-    let columns = ["lock".to_owned()].into_iter().chain(pairs.iter().map(|pair| format!("{pair:?}")));
-    let mut sheet = Sheet::new(format!("A pair by one rank, fastest of {batches} batches of {PAIRS}"), columns);
-    for lock in all() {
-        let mut row = vec![Entry::from(lock.name)];
-        for pair in pairs {
-            row.push(ns((lock.alone)(pair, batches)?));
-        }
-        sheet.row(row);
-    }
-    Ok(sheet)
-}
-
-fn policies(batches: u32) -> Result<Sheet, Box<dyn Error>> {
-    let mut sheet = Sheet::new("A pair of `RwLock` by one rank", ["policy", "Shared", "Exclusive"]);
-    for policy in [Policy::ReaderPreference, Policy::Fair, Policy::WritersFirst, Policy::Recoverable] {
-        let mut row = vec![Entry::from(format!("{policy:?}"))];
-        for pair in [Pair::Shared, Pair::Exclusive] {
-            let asleep = Arc::new(Barrier::new(2));
-            let program = async |fabric| by_policy(fabric, policy, pair, batches, asleep.clone()).await;
-            row.push(ns(Threads::new(2).run(&program)?[0]));
-        }
-        sheet.row(row);
-    }
-    Ok(sheet)
-}
-
-fn contended(pairs: u32) -> Result<Sheet, Box<dyn Error>> {
-    let each = |time: Duration| ns(time.as_nanos() as f64 / (CONTENDERS as f64 * f64::from(pairs)));
-    let title = format!("A pair of {CONTENDERS} ranks or threads, exclusive, in three rounds");
-    let mut sheet = Sheet::new(title, ["lock", "first", "second", "third"]);
-    let mut rows: Vec<Vec<Entry>> = all().iter().map(|lock| vec![lock.name.into()]).collect();
-    let mut mutex = vec![Entry::from("mutex")];
-    for _ in 0..3 {
-        for (lock, row) in all().iter().zip(&mut rows) {
-            row.push(each((lock.contended)(pairs)?));
-        }
-        mutex.push(each(contended_mutex(pairs)));
-    }
-    rows.into_iter().chain([mutex]).for_each(|row| sheet.row(row));
-    Ok(sheet)
-}
-
 const HOME: Rank = Rank::new(1);
-const PAIRS: u32 = 10_000;
-const CONTENDERS: usize = 16;
-const CONTENDED_PAIRS: u32 = 20_000;
+pub(super) const PAIRS: u32 = 10_000;
+pub(super) const CONTENDERS: usize = 16;
+pub(super) const CONTENDED_PAIRS: u32 = 20_000;
 
 /// The pair of calls that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Pair {
+pub(super) enum Pair {
     /// Two read-modify-write instructions on a word of rank 0: no reader can be faster.
     Limit,
     /// [`Pair::Limit`] with four plain stores to another line, as many as a reader publishes.
@@ -133,16 +40,16 @@ enum Pair {
 }
 
 /// A lock and its measurements.
-struct Measured {
-    name: &'static str,
+pub(super) struct Measured {
+    pub(super) name: &'static str,
     /// The nanoseconds of a pair by rank 0 alone.
-    alone: fn(Pair, u32) -> Result<f64, JobError>,
+    pub(super) alone: fn(Pair, u32) -> Result<f64, JobError>,
     /// The time between the barriers before and after, with ranks that all lock exclusively.
-    contended: fn(u32) -> Result<Duration, JobError>,
+    pub(super) contended: fn(u32) -> Result<Duration, JobError>,
 }
 
 impl Measured {
-    fn of<L: Excludes + 'static>() -> Self {
+    pub(super) fn of<L: Excludes + 'static>() -> Self {
         Measured {
             name: L::NAME,
             alone: |pair, batches| {
@@ -240,7 +147,7 @@ async fn alone<L: Excludes>(fabric: Fabric, pair: Pair, batches: u32, asleep: Ar
 
 /// Repeats a shared or an exclusive pair of a [`RwLock`] on rank 0. Returns the nanoseconds of one
 /// in the fastest batch.
-async fn by_policy(
+pub(super) async fn by_policy(
     fabric: Fabric,
     policy: Policy,
     pair: Pair,
@@ -282,7 +189,7 @@ async fn contend<L: RmaLock>(fabric: Fabric, pairs: u32) -> ProgramResult<Durati
     Ok(begun.elapsed())
 }
 
-fn contended_mutex(pairs: u32) -> Duration {
+pub(super) fn contended_mutex(pairs: u32) -> Duration {
     let (mutex, together) = (Mutex::new(0u64), Barrier::new(CONTENDERS));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..CONTENDERS)

@@ -1,15 +1,15 @@
 //! Formatting rows as tables: all of them for a terminal, side by side for a page.
 
-use super::{LockRow, Quantiles};
-use crate::table::{RULED_HEADER, number};
-use crate::workloads::locks::Workload;
-use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
+use super::row::{LockRow, Quantiles};
+use crate::quantity::{rate, three, time};
+use comfy_table::{Cell, Table};
+use evidence::page::{self, number};
+use repro::workloads::locks::Workload;
 
 /// Returns a line for each row.
-pub fn terminal(rows: &[LockRow]) -> String {
+pub(super) fn terminal(rows: &[LockRow]) -> String {
     let simulated = rows.iter().any(|row| row.simulation.is_some());
     let mut table = Table::new();
-    table.load_style(RULED_HEADER);
     let last = if simulated { "atomics" } else { "ping-pong" };
     table.set_header([
         "workload",
@@ -70,11 +70,11 @@ pub fn terminal(rows: &[LockRow]) -> String {
         );
         table.add_row(cells);
     }
-    format!("{}\n{}", crate::table::terminal(table), note(rows))
+    format!("{}\n{}", page::terminal(table), note(rows))
 }
 
 /// Returns two tables: throughput with the locks side by side, and latencies of [`Workload::Lb`].
-pub fn markdown(rows: &[LockRow]) -> String {
+pub(super) fn markdown(rows: &[LockRow]) -> String {
     let mut out = String::new();
     let (about_latency, others): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.workload.is_about_latency());
     if !others.is_empty() {
@@ -99,7 +99,6 @@ fn side_by_side(rows: &[&LockRow]) -> String {
         }
     }
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
     table.set_header(["workload", "ranks", "writers"].into_iter().chain(locks.iter().copied()));
     let key = |row: &LockRow| (row.case.workload, row.case.ranks, row.case.writers);
     let mut shown = Vec::new();
@@ -126,12 +125,11 @@ fn side_by_side(rows: &[&LockRow]) -> String {
         cells.extend(locks.iter().map(of_lock));
         table.add_row(cells);
     }
-    table.trim_fmt()
+    page::markdown(table)
 }
 
 fn latencies(rows: &[&LockRow]) -> String {
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
     table.set_header([
         "ranks",
         "writers",
@@ -166,7 +164,7 @@ fn latencies(rows: &[&LockRow]) -> String {
         cells.push(number(part(row.waits.writers, |all| all.p999_ns as f64)));
         table.add_row(cells);
     }
-    table.trim_fmt()
+    page::markdown(table)
 }
 
 fn note(rows: &[LockRow]) -> &'static str {
@@ -182,40 +180,11 @@ fn part(all: Option<Quantiles>, pick: impl Fn(Quantiles) -> f64) -> String {
     all.map_or_else(|| "–".into(), |all| time(pick(all)))
 }
 
-/// Formats nanoseconds with three digits.
-pub(super) fn time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{} ns", three(ns)),
-        ns if ns < 1e6 => format!("{} µs", three(ns * 1e-3)),
-        ns if ns < 1e9 => format!("{} ms", three(ns * 1e-6)),
-        ns => format!("{} s", three(ns * 1e-9)),
-    }
-}
-
-/// Formats a rate per second with three digits.
-pub(super) fn rate(per_second: f64) -> String {
-    match per_second {
-        rate if rate < 1e3 => three(rate),
-        rate if rate < 1e6 => format!("{} k", three(rate * 1e-3)),
-        rate => format!("{} M", three(rate * 1e-6)),
-    }
-}
-
-pub(super) fn three(value: f64) -> String {
-    match value {
-        value if value < 10.0 => format!("{value:.2}"),
-        value if value < 100.0 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::row::LockCase;
     use super::*;
-    use crate::{
-        lock_bench::LockCase,
-        workloads::locks::{RankRecord, WriterShare},
-    };
+    use repro::workloads::locks::{RankRecord, WriterShare};
 
     fn row(workload: Workload, lock: &str, cut: bool) -> LockRow {
         let record = RankRecord { completed: [30, 0], elapsed: 1_000_000, gave_up: cut, ..RankRecord::default() };
@@ -238,11 +207,5 @@ mod tests {
     fn the_terminal_has_every_row() {
         let text = terminal(&[row(Workload::Lb, "a", false), row(Workload::Dht, "b", false)]);
         assert!(text.contains("LB") && text.contains("DHT") && !text.contains('*'), "{text}");
-    }
-
-    #[test]
-    fn quantities_have_three_digits() {
-        assert_eq!([31.0, 1234.0, 5.6e7].map(time), ["31.0 ns", "1.23 µs", "56.0 ms"]);
-        assert_eq!([31.0, 1234.0, 5.6e7].map(rate), ["31.0", "1.23 k", "56.0 M"]);
     }
 }

@@ -1,47 +1,35 @@
-//! Figures of the [workloads of the lock literature](crate::workloads::locks): the results of the
-//! runs of one case, in tables and as data, and the runs in virtual time.
-//!
-//! `cargo xtask bench-locks` executes the runs in wall-clock time, with the same rows and tables.
-//! They are not part of a reproduction, since there are no recorded published values to compare
-//! them with.
+//! The results of the runs of one case.
 
-pub mod peers;
-mod simulated;
-mod table;
-
-pub use simulated::{SimulatedPlan, run};
-pub use table::{markdown, terminal};
-
-use crate::workloads::locks::{EXCLUSIVE, Latencies, RankRecord, SHARED, Workload, WriterShare};
+use repro::workloads::locks::{EXCLUSIVE, Latencies, RankRecord, SHARED, Workload, WriterShare};
 use serde::{Deserialize, Serialize};
 
 /// The parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LockCase {
+pub(crate) struct LockCase {
     /// The workload.
-    pub workload: Workload,
+    pub(crate) workload: Workload,
     /// The share of writers, per 1000 acquisitions.
-    pub writers: WriterShare,
+    pub(crate) writers: WriterShare,
     /// The number of contending ranks.
-    pub ranks: usize,
+    pub(crate) ranks: usize,
     /// The lock.
-    pub lock: String,
+    pub(crate) lock: String,
 }
 
 /// The distribution of several values of one figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// The median; of an even number of values, the upper of the two middle ones.
-    pub median: f64,
+    pub(crate) median: f64,
     /// The smallest.
-    pub min: f64,
+    pub(crate) min: f64,
     /// The largest.
-    pub max: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {
     /// Returns `None` if there are no values.
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         Some(Spread { median: *values.get(values.len() / 2)?, min: *values.first()?, max: *values.last()? })
@@ -51,20 +39,20 @@ impl Spread {
 /// How evenly the ranks acquired the lock, by their completed acquisitions per second of their own
 /// time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fairness {
+pub(crate) struct Fairness {
     /// Jain's index, the square of the sum divided by the number times the sum of squares: 1 if all
     /// are equal, 1/n if one rank has all acquisitions.
-    pub jain: f64,
+    pub(crate) jain: f64,
     /// The rate of the fastest rank divided by that of the slowest; `None` if a rank had no
     /// acquisition.
-    pub max_over_min: Option<f64>,
+    pub(crate) max_over_min: Option<f64>,
     /// The number of ranks without any acquisition.
-    pub starved: usize,
+    pub(crate) starved: usize,
 }
 
 impl Fairness {
     /// Returns the fairness among these ranks.
-    pub fn of(records: &[RankRecord]) -> Self {
+    pub(crate) fn of(records: &[RankRecord]) -> Self {
         let rates: Vec<f64> = records.iter().map(RankRecord::rate).collect();
         let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
         let jain = if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 0.0 };
@@ -77,24 +65,24 @@ impl Fairness {
 
 /// A distribution in nanoseconds: exact below 256, accurate to 1 % above.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Quantiles {
+pub(crate) struct Quantiles {
     /// The number of samples.
-    pub samples: u64,
+    pub(crate) samples: u64,
     /// The mean.
-    pub mean_ns: f64,
+    pub(crate) mean_ns: f64,
     /// The median.
-    pub p50_ns: u64,
+    pub(crate) p50_ns: u64,
     /// The 99th percentile.
-    pub p99_ns: u64,
+    pub(crate) p99_ns: u64,
     /// The 99.9th percentile.
-    pub p999_ns: u64,
+    pub(crate) p999_ns: u64,
     /// The maximum.
-    pub longest_ns: u64,
+    pub(crate) longest_ns: u64,
 }
 
 impl Quantiles {
     /// Returns `None` if there are no samples.
-    pub fn of(latencies: &Latencies) -> Option<Self> {
+    pub(crate) fn of(latencies: &Latencies) -> Option<Self> {
         Some(Quantiles {
             samples: latencies.len(),
             mean_ns: latencies.mean_ns()?,
@@ -108,20 +96,20 @@ impl Quantiles {
 
 /// The times of acquisitions and releases. Kinds of acquisition that did not occur are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Waits {
+pub(crate) struct Waits {
     /// Time to acquire.
-    pub acquire: Option<Quantiles>,
+    pub(crate) acquire: Option<Quantiles>,
     /// Time to acquire and to release.
-    pub pair: Option<Quantiles>,
+    pub(crate) pair: Option<Quantiles>,
     /// Time to acquire in shared mode.
-    pub readers: Option<Quantiles>,
+    pub(crate) readers: Option<Quantiles>,
     /// Time to acquire in exclusive mode.
-    pub writers: Option<Quantiles>,
+    pub(crate) writers: Option<Quantiles>,
 }
 
 impl Waits {
     /// Returns the times of all ranks together.
-    pub fn of<'a>(records: impl IntoIterator<Item = &'a RankRecord>) -> Self {
+    pub(crate) fn of<'a>(records: impl IntoIterator<Item = &'a RankRecord>) -> Self {
         let (mut acquire, mut pair) = ([Latencies::default(), Latencies::default()], Latencies::default());
         for record in records {
             acquire[SHARED].add(&record.acquire[SHARED]);
@@ -137,45 +125,45 @@ impl Waits {
 
 /// Results that only a simulated job provides.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Simulation {
+pub(crate) struct Simulation {
     /// Equal for equal program, platform and seed.
-    pub trace_hash: u64,
+    pub(crate) trace_hash: u64,
     /// The number of events.
-    pub events: u64,
+    pub(crate) events: u64,
     /// Atomics per completed acquisition. Atomics of cancelled attempts, and the few of set-up and
     /// check, are included.
-    pub atomics_per_acquisition: f64,
+    pub(crate) atomics_per_acquisition: f64,
 }
 
 /// A case and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LockRow {
+pub(crate) struct LockRow {
     /// The case.
     #[serde(flatten)]
-    pub case: LockCase,
+    pub(crate) case: LockCase,
     /// The number of repetitions for the throughput.
-    pub repetitions: usize,
+    pub(crate) repetitions: usize,
     /// Completed acquisitions of all ranks per second of the slowest rank's time, over the
     /// repetitions.
-    pub throughput: Spread,
+    pub(crate) throughput: Spread,
     /// The fairness of the repetition with the median of Jain's index.
-    pub fairness: Fairness,
+    pub(crate) fairness: Fairness,
     /// The times of all timed repetitions.
-    pub waits: Waits,
+    pub(crate) waits: Waits,
     /// The time limit expired before a rank had finished its work.
-    pub cut: bool,
+    pub(crate) cut: bool,
     /// The one-way latency of a flag between ranks 0 and 1 immediately before the repetitions, in
     /// nanoseconds, as their median: it shows the placement of the cores. Absent in virtual time.
-    pub ping_pong_ns: Option<f64>,
+    pub(crate) ping_pong_ns: Option<f64>,
     /// Absent in wall-clock time.
-    pub simulation: Option<Simulation>,
+    pub(crate) simulation: Option<Simulation>,
 }
 
 impl LockRow {
     /// Returns the row for the records of each repetition: `repetitions` determine the throughput,
     /// `timed` the times. (They differ if reading the clock takes time.) `None` if there is no
     /// repetition.
-    pub fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
+    pub(crate) fn of(case: LockCase, repetitions: &[Vec<RankRecord>], timed: &[Vec<RankRecord>]) -> Option<Self> {
         let mut fairness: Vec<Fairness> = repetitions.iter().map(|records| Fairness::of(records)).collect();
         fairness.sort_by(|a, b| a.jain.total_cmp(&b.jain));
         Some(LockRow {

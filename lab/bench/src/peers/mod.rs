@@ -1,21 +1,27 @@
 //! Published locks beside ours, by number of clients and skew, in virtual time (`cargo xtask
 //! bench-peers`). `bench-locks` takes them by name, on wall clock too.
 
+mod ratios;
+mod sweep;
+mod table;
+
 use crate::{
     output::Output,
     report::{self, Started, VIRTUAL},
 };
 use clap::Args;
+use ratios::ratios;
 use repro::{
-    lock_bench::peers::{
-        Competitor, Peer,
-        sweep::{Locks, SweepPlan, markdown, ratios, run as simulate, terminal},
-    },
+    ReproError,
+    peers::{Competitor, Peer},
     progress::Progress,
+    report::Throughput,
     workloads::locks::WriterShare,
 };
 use rma_lock::locks::LockKind;
 use std::{error::Error, fs, path::PathBuf, process::ExitCode, time::Duration};
+use sweep::{Locks, SweepPlan, SweepRow};
+use table::{markdown, terminal};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -72,7 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (mut rows, mut progress, plans) = (Vec::new(), Progress::stderr(), plans(options));
     progress.expect(plans.iter().map(SweepPlan::jobs).sum());
     for plan in &plans {
-        rows.extend(simulate(plan, &mut progress)?);
+        rows.extend(sweep::run(plan, &mut progress)?);
     }
     let report = started.end(VIRTUAL, 1, options.quick, Some(options.seed), rows);
     let rows = &report.rows;
@@ -81,10 +87,20 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         part.write(&ratios(rows))?;
     }
     if let Some(path) = &options.svg {
-        fs::write(path, repro::report::peers(rows)?)?;
+        fs::write(path, plot(rows)?)?;
     }
     let page = format!("{summary}\n{}", markdown(rows));
     output.write(&report, &format!("{}\n{}\n{summary}", terminal(rows), ratios(rows)), &page)
+}
+
+/// Draws the throughput of the cases with one lock.
+fn plot(rows: &[SweepRow]) -> Result<String, ReproError> {
+    let of = |row: &SweepRow| {
+        let (clients, writers, lock, per_second) = (row.clients, row.writers, row.lock, row.throughput);
+        Throughput { clients, writers, lock, per_second }
+    };
+    let points: Vec<Throughput> = rows.iter().filter(|row| row.locks.number == 1).map(of).collect();
+    repro::report::peers(&points)
 }
 
 /// The largest number of clients that have many locks by default: each of them creates its part of

@@ -1,11 +1,9 @@
 //! The runs in virtual time.
 
-use super::{
-    LockCase, LockRow, Simulation,
-    peers::{Competitor, contention},
-};
-use crate::{
+use super::row::{LockCase, LockRow, Simulation};
+use repro::{
     ReproError,
+    peers::{Competitor, contention},
     progress::Progress,
     simulate::{Setting, Shape, simulate},
     workloads::locks::{Run, RunLength, Workload, WriterShare, compared},
@@ -19,26 +17,26 @@ const PER_NODE: u32 = 32;
 /// The jobs to run: every combination, on FX100 with 32 ranks per node, on a torus of 128 nodes
 /// (2×4×16) with arbitration at every port.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SimulatedPlan {
+pub(super) struct SimulatedPlan {
     /// The workloads.
-    pub workloads: Vec<Workload>,
+    pub(super) workloads: Vec<Workload>,
     /// The shares of writers.
-    pub writers: Vec<WriterShare>,
+    pub(super) writers: Vec<WriterShare>,
     /// Numbers of ranks, at most 4096.
-    pub ranks: Vec<u32>,
+    pub(super) ranks: Vec<u32>,
     /// The locks.
-    pub locks: Vec<Competitor>,
+    pub(super) locks: Vec<Competitor>,
     /// Acquisitions of all ranks together, shared evenly; each rank has at least 4.
-    pub acquisitions: u32,
+    pub(super) acquisitions: u32,
     /// Virtual time after which ranks give up.
-    pub within: Duration,
+    pub(super) within: Duration,
     /// Seed of all random choices, and of the order of simultaneous events unless it is 0.
-    pub seed: u64,
+    pub(super) seed: u64,
 }
 
 impl SimulatedPlan {
     /// Returns every workload, share and lock, with 16 to 4096 ranks.
-    pub fn whole(seed: u64) -> Self {
+    pub(super) fn whole(seed: u64) -> Self {
         SimulatedPlan {
             workloads: Workload::ALL.to_vec(),
             writers: WriterShare::PUBLISHED.to_vec(),
@@ -52,7 +50,7 @@ impl SimulatedPlan {
 
     /// Returns the same plan with a sixteenth of the acquisitions, on 16 and 64 ranks. It only
     /// shows that everything works.
-    pub fn quick(seed: u64) -> Self {
+    pub(super) fn quick(seed: u64) -> Self {
         let whole = Self::whole(seed);
         SimulatedPlan { ranks: vec![16, 64], acquisitions: 1024, within: Duration::from_millis(5), ..whole }
     }
@@ -65,7 +63,7 @@ const KEYS: u32 = 8;
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed, for example because a lock did not exclude.
-pub fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>, ReproError> {
+pub(super) fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<LockRow>, ReproError> {
     let mut cases = Vec::new();
     for &workload in &plan.workloads {
         for &ranks in &plan.ranks {

@@ -1,17 +1,11 @@
-//! Published locks compared with ours, by number of clients and skew, in virtual time.
+//! The jobs of published locks and ours, and their results.
 
-mod ratios;
-mod table;
-
-pub use ratios::ratios;
-pub use table::{markdown, terminal};
-
-use super::{
-    super::{Fairness, Quantiles},
-    Competitor, Peer,
-};
-use crate::{
+use crate::locks::row::{Fairness, Quantiles};
+use core::{pin::Pin, time::Duration};
+use rdma_fabric::{Fabric, ProgramResult, Time};
+use repro::{
     ReproError,
+    peers::{Competitor, Peer},
     progress::Progress,
     simulate::{BEGIN, Setting, simulate},
     with_peer,
@@ -20,8 +14,6 @@ use crate::{
         locks::{Demand, Latencies, Popularity, RankRecord, Waited, WriterShare, contend_for_many},
     },
 };
-use core::{pin::Pin, time::Duration};
-use rdma_fabric::{Fabric, ProgramResult, Time};
 use rma_lock::{RwLock, locks::LockKind};
 use serde::{Deserialize, Serialize};
 use tofu2_sim::virt::Platform;
@@ -35,40 +27,40 @@ const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos
 
 /// A set of locks, and the distribution of accesses to them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Locks {
+pub(super) struct Locks {
     /// The number of locks.
-    pub number: u32,
+    pub(super) number: u32,
     /// The exponent of Zipf's law.
-    pub skew: f64,
+    pub(super) skew: f64,
 }
 
 /// The jobs to run: every combination, on FX100 with 32 ranks per node and a network without
 /// contention in its routes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SweepPlan {
+pub(super) struct SweepPlan {
     /// Numbers of clients, each of which is a rank.
-    pub clients: Vec<u32>,
+    pub(super) clients: Vec<u32>,
     /// Sets of locks.
-    pub locks: Vec<Locks>,
+    pub(super) locks: Vec<Locks>,
     /// Shares of writers.
-    pub writers: Vec<WriterShare>,
+    pub(super) writers: Vec<WriterShare>,
     /// The compared locks.
-    pub competitors: Vec<Competitor>,
+    pub(super) competitors: Vec<Competitor>,
     /// Acquisitions of all clients together, shared evenly; each client has at least
     /// [`SweepPlan::LEAST`].
-    pub acquisitions: u32,
+    pub(super) acquisitions: u32,
     /// Virtual time for each client; after its expiry the clients that are able to give up do so.
-    pub within_each: Duration,
+    pub(super) within_each: Duration,
     /// Seed of all random choices, and of the order of simultaneous events unless it is 0.
-    pub seed: u64,
+    pub(super) seed: u64,
 }
 
 impl SweepPlan {
     /// The minimum number of acquisitions of a client.
-    pub const LEAST: u32 = 2;
+    pub(super) const LEAST: u32 = 2;
 
     /// Returns the plan whose results the documentation shows.
-    pub fn usual(seed: u64) -> Self {
+    pub(super) fn usual(seed: u64) -> Self {
         use LockKind::*;
         let ours = [ReaderPreference, Packed, Fair, BackOff, ByNode].map(Competitor::Ours);
         SweepPlan {
@@ -83,7 +75,7 @@ impl SweepPlan {
     }
 
     /// Returns the number of jobs.
-    pub fn jobs(&self) -> usize {
+    pub(super) fn jobs(&self) -> usize {
         self.locks.len() * self.clients.len() * self.writers.len() * self.competitors.len()
     }
 
@@ -94,35 +86,35 @@ impl SweepPlan {
 
 /// A case and its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepRow {
+pub(super) struct SweepRow {
     /// The number of clients.
-    pub clients: u32,
+    pub(super) clients: u32,
     /// The locks.
-    pub locks: Locks,
+    pub(super) locks: Locks,
     /// The share of writers, per 1000 acquisitions.
-    pub writers: WriterShare,
+    pub(super) writers: WriterShare,
     /// The lock.
-    pub lock: Competitor,
+    pub(super) lock: Competitor,
     /// Completed acquisitions of all clients per second of the slowest client's time.
-    pub throughput: f64,
+    pub(super) throughput: f64,
     /// How evenly the clients acquired the locks.
-    pub fairness: Fairness,
+    pub(super) fairness: Fairness,
     /// The times of completed acquisitions; `None` if there were none.
-    pub acquire: Option<Quantiles>,
+    pub(super) acquire: Option<Quantiles>,
     /// The time limit expired before a client had finished its work.
-    pub cut: bool,
+    pub(super) cut: bool,
     /// Atomics and gets per completed acquisition, including those of set-up.
-    pub operations: [f64; 2],
+    pub(super) operations: [f64; 2],
     /// Equal for equal program, platform and seed.
-    pub trace_hash: u64,
+    pub(super) trace_hash: u64,
     /// CPU seconds of the machine that ran the simulation.
     #[serde(skip)]
-    pub cpu_seconds: f64,
+    pub(super) cpu_seconds: f64,
 }
 
 impl SweepRow {
     /// Returns whether the other row has the same case, possibly with another lock.
-    pub fn is_beside(&self, other: &SweepRow) -> bool {
+    pub(super) fn is_beside(&self, other: &SweepRow) -> bool {
         (self.clients, self.locks, self.writers) == (other.clients, other.locks, other.writers)
     }
 }
@@ -131,7 +123,7 @@ impl SweepRow {
 ///
 /// # Errors
 /// [`ReproError::Job`] of the first job that failed.
-pub fn run(plan: &SweepPlan, progress: &mut Progress) -> Result<Vec<SweepRow>, ReproError> {
+pub(super) fn run(plan: &SweepPlan, progress: &mut Progress) -> Result<Vec<SweepRow>, ReproError> {
     let mut cases = Vec::new();
     for &locks in &plan.locks {
         for &clients in &plan.clients {
@@ -199,7 +191,14 @@ fn client<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{
+            plot,
+            ratios::ratios,
+            table::{markdown, terminal},
+        },
+        *,
+    };
 
     fn small() -> SweepPlan {
         let usual = SweepPlan::usual(3);
@@ -229,7 +228,7 @@ mod tests {
         // Four cases, in two of which all acquisitions are exclusive.
         let cases = |pair: &str| claims.lines().find(|line| line.contains(pair)).map(|line| line.matches('×').count());
         assert_eq!((cases("dec-lock / spin"), cases("shift-lock / mcs")), (Some(4), Some(4)), "{claims}");
-        let plot = crate::report::peers(&rows).expect("a plot");
+        let plot = plot(&rows).expect("a plot");
         assert!(plot.starts_with("<svg ") && plot.contains("xmlns") && plot.contains("dec-lock"), "{plot:.300}");
     }
 

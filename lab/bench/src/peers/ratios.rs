@@ -1,8 +1,10 @@
 //! The papers' claims, compared with the same ratios of our rows.
 
-use super::{super::super::table::three, Competitor, Peer, SweepRow};
-use crate::table::number;
-use comfy_table::{Cell, Table, presets::ASCII_MARKDOWN};
+use super::sweep::SweepRow;
+use crate::quantity::three;
+use comfy_table::{Cell, Table};
+use evidence::page::{self, number};
+use repro::peers::{Competitor, Peer};
 
 /// A claim of a paper, of the form "up to".
 struct Claim {
@@ -88,9 +90,8 @@ fn of(rows: &[SweepRow], claim: &Claim) -> Vec<f64> {
 }
 
 /// Returns a line for each claim, with the minimum, the median and the maximum of our ratios.
-pub fn ratios(rows: &[SweepRow]) -> String {
+pub(super) fn ratios(rows: &[SweepRow]) -> String {
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN);
     table.set_header(["ratio", "published", "of what", "cases here", "least", "median", "greatest"]);
     for claim in &CLAIMS {
         let ratios = of(rows, claim);
@@ -106,5 +107,5 @@ pub fn ratios(rows: &[SweepRow]) -> String {
             number(at(ratios.len().saturating_sub(1))),
         ]);
     }
-    table.trim_fmt() + "\n"
+    page::markdown(table) + "\n"
 }
