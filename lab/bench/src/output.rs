@@ -33,11 +33,10 @@ impl Output {
     /// # Errors
     /// Like [`Part::of`].
     pub(crate) fn open(&self, name: &str) -> Result<Opened<'_>, Box<dyn Error>> {
-        let part = self.markdown.as_ref().map(|path| Part::of(path, name)).transpose()?;
-        Ok(Opened { output: self, part })
+        Ok(Opened { output: self, part: self.part(name)? })
     }
 
-    /// Returns another part of the same page, if there is a page.
+    /// Returns a part of the page, if there is a page.
     pub(crate) fn part(&self, name: &str) -> Result<Option<Part>, Box<dyn Error>> {
         self.markdown.as_ref().map(|path| Part::of(path, name)).transpose()
     }

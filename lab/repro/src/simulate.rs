@@ -201,7 +201,7 @@ impl<'a> Runner<'a> {
 /// Returns the CPU time used by this process, in seconds. Wall-clock time would depend on other
 /// processes.
 #[cfg(unix)]
-pub(crate) fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
     let t = clock_gettime(ClockId::ProcessCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
@@ -210,14 +210,14 @@ pub(crate) fn cpu_seconds() -> f64 {
 /// Returns the time since the first call, in seconds, for systems on which CPU time is not
 /// available in a portable way.
 #[cfg(not(unix))]
-pub(crate) fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
 /// Returns the peak resident memory of this process in bytes; `None` if the system does not report
 /// it.
-pub(crate) fn peak_resident_bytes() -> Option<u64> {
+pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

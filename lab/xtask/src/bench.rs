@@ -1,4 +1,5 @@
-//! `cargo xtask bench`, `bench-locks` and so on: measurements of the benchmark tool (`lab/bench`), built for them alone.
+//! `cargo xtask bench`, `bench-locks` and so on: measurements of the benchmark tool (`lab/bench`), which is built only
+//! for them.
 
 use std::{
     error::Error,
@@ -43,4 +44,20 @@ pub(crate) fn run_cluster(arguments: &Arguments) -> Result<ExitCode, Box<dyn Err
         words.extend(["--programs".into(), programs.into()]);
     }
     run("cluster", &Arguments { words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, Command};
+
+    #[test]
+    fn all_words_belong_to_the_tool() {
+        for words in [&["--help"][..], &["--only", "put", "lock-*", "--quick"], &["--json=-", "-h", "--", "x"], &[]] {
+            let command = Arguments::augment_args(Command::new("xtask"));
+            let parsed = command.try_get_matches_from(["xtask"].iter().chain(words)).expect("any words");
+            let parsed = <Arguments as clap::FromArgMatches>::from_arg_matches(&parsed).expect("words");
+            assert_eq!(parsed.words, words);
+        }
+    }
 }

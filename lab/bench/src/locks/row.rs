@@ -1,5 +1,6 @@
 //! The results of the runs of one case.
 
+use crate::statistics::{greatest, least, median};
 use repro::workloads::locks::{EXCLUSIVE, Latencies, RankRecord, SHARED, Workload, WriterShare};
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +31,9 @@ pub(crate) struct Spread {
 impl Spread {
     /// Returns `None` if there are no values.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<f64> = values.into_iter().collect();
-        values.sort_by(f64::total_cmp);
-        Some(Spread { median: *values.get(values.len() / 2)?, min: *values.first()?, max: *values.last()? })
+        let values: Vec<f64> = values.into_iter().collect();
+        let (min, max) = (least(values.iter().copied())?, greatest(values.iter().copied())?);
+        Some(Spread { median: median(values)?, min, max })
     }
 }
 
@@ -56,8 +57,8 @@ impl Fairness {
         let rates: Vec<f64> = records.iter().map(RankRecord::rate).collect();
         let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|rate| rate * rate).sum::<f64>());
         let jain = if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 0.0 };
-        let most = rates.iter().copied().max_by(f64::total_cmp);
-        let least = rates.iter().copied().min_by(f64::total_cmp).filter(|&least| least > 0.0);
+        let most = greatest(rates.iter().copied());
+        let least = least(rates.iter().copied()).filter(|&least| least > 0.0);
         let starved = records.iter().filter(|record| record.all() == 0).count();
         Fairness { jain, max_over_min: most.zip(least).map(|(most, least)| most / least), starved }
     }

@@ -13,7 +13,8 @@ use rdma_fabric::{
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
     op,
 };
-use std::{error::Error, fs, process::ExitCode, time::Duration};
+use repro::simulate::{cpu_seconds, peak_resident_bytes};
+use std::{error::Error, process::ExitCode, time::Duration};
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Stats, System, Torus};
 
 /// The load.
@@ -105,7 +106,7 @@ fn simulate(sheet: &mut Sheet, name: &str, ranks: usize, job: &Job<'_>, pairs_ea
         time(stats.end),
         run.finish_times.iter().skip(1).min().map_or(Entry::None, |&first| time(first)),
         stats.bytes_per_rank.into(),
-        Entry::Figure(peak_bytes() / ranks as f64, Unit::Bytes),
+        Entry::figure(peak_resident_bytes().map(|peak| peak as f64 / ranks as f64), Unit::Bytes),
     ];
     sheet.row([name.into()].into_iter().chain(speed(stats, cpu)).chain(figures));
     Ok(())
@@ -119,13 +120,13 @@ fn queues(platform: &Platform, commands: u32, steps: &mut Steps) -> Result<Vec<S
         let run = Job::new(platform, ranks).run(&async |fabric| idle_queues(fabric, queues).await);
         run.map(|run| run.stats.bytes_per_rank)
     };
-    let (none, resident) = (idle(0)?, peak_bytes());
+    let (none, resident) = (idle(0)?, peak_resident_bytes());
     let some = idle(32)?;
     let columns = ["queues", "estimated, each", "resident at peak, each, node tables included"];
     let mut memory = Sheet::new("Open queues", columns);
-    let bytes = |bytes: f64| Entry::Figure(bytes, Unit::Bytes);
-    let peak = (peak_bytes() - resident) / (32 * ranks) as f64;
-    memory.row([(32 * ranks).into(), bytes(((some - none) / 32) as f64), bytes(peak)]);
+    let grown = peak_resident_bytes().zip(resident).map(|(peak, before)| (peak - before) as f64 / (32 * ranks) as f64);
+    let estimated = Entry::Figure(((some - none) / 32) as f64, Unit::Bytes);
+    memory.row([(32 * ranks).into(), estimated, Entry::figure(grown, Unit::Bytes)]);
     let columns = ["network"].into_iter().chain(SPEED).chain(["commands", "CPU of a command"]);
     let mut sheet = Sheet::new("Queues that are full", columns);
     for (name, network) in [("latency", NetworkModel::Latency), ("routers", NetworkModel::Router)] {
@@ -194,16 +195,4 @@ async fn idle_queues(fabric: Fabric, queues: usize) -> ProgramResult<()> {
     fabric.sleep(Duration::from_micros(1)).await;
     drop(queues);
     Ok(())
-}
-
-fn cpu_seconds() -> f64 {
-    let stat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
-}
-
-/// Returns the bytes of this process that were resident at most.
-fn peak_bytes() -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1024.0
 }
