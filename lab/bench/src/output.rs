@@ -5,7 +5,7 @@ use crate::{
     sheet::{self, Sheet},
 };
 use clap::Args;
-use core::fmt::Display;
+use core::{fmt::Display, mem};
 use evidence::page::Part;
 use repro::progress::Progress;
 use serde::Serialize;
@@ -67,18 +67,23 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Announces so many more steps.
+    /// Completes the step in progress, and announces so many more.
     pub(crate) fn expect(&mut self, steps: usize) {
+        self.complete();
         self.progress.expect(steps);
     }
 
     /// Completes the step in progress, and begins another.
     pub(crate) fn begin(&mut self, label: impl Display) {
-        if self.begun {
-            self.progress.stage_done();
-        }
+        self.complete();
         self.begun = true;
         drop(self.progress.stage(&label.to_string()));
+    }
+
+    fn complete(&mut self) {
+        if mem::take(&mut self.begun) {
+            self.progress.stage_done();
+        }
     }
 }
 

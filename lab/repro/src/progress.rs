@@ -53,32 +53,17 @@ impl Progress {
         }
     }
 
-    /// Prints a line unless there is a bar.
-    pub fn say(&self, line: &str) {
-        if let How::Lines = self.how {
-            // No code depends on this output, and `eprintln!` would panic if it can't be written.
-            let _ = writeln!(std::io::stderr(), "{line}");
-        }
-    }
-
-    /// Returns a function that shows the number of completed jobs and the label of the current one; `None` unless
-    /// there is a bar.
-    pub fn display(&self) -> Option<impl FnMut(usize, String) + Send + use<>> {
-        let How::Bar(bar) = &self.how else { return None };
-        let bar = bar.clone();
-        Some(move |done: usize, label: String| {
-            bar.set_position(done as u64);
-            bar.set_message(label);
-        })
-    }
-
     /// Begins a job. The returned function is called during the job with the number of events so
     /// far and the virtual time.
     pub fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
         let mut live = None;
         match &self.how {
             How::Silent => {}
-            How::Lines => self.say(&format!("[{}/{}] {label}", self.done + 1, self.stages)),
+            How::Lines => {
+                // No code depends on this output, and `eprintln!` would panic if it can't be
+                // written.
+                let _ = writeln!(std::io::stderr(), "[{}/{}] {label}", self.done + 1, self.stages);
+            }
             How::Bar(bar) => {
                 bar.set_message(label.to_owned());
                 live = Some((bar.clone(), label.to_owned()));
@@ -100,16 +85,37 @@ impl Progress {
     }
 
     /// Completes the jobs of a plan. After the last plan, the bar is removed.
-    pub fn end(&mut self) {
-        if self.done >= self.stages {
-            self.finish();
+    pub(crate) fn end(&mut self) {
+        if let How::Bar(bar) = &self.how
+            && self.done >= self.stages
+        {
+            bar.finish_and_clear();
         }
     }
 
-    /// Removes the bar.
+    /// Removes the bar, though jobs may remain.
     pub fn finish(&self) {
         if let How::Bar(bar) = &self.how {
             bar.finish_and_clear();
         }
+    }
+
+    /// Prints a line unless there is a bar.
+    pub fn say(&self, line: &str) {
+        if let How::Lines = self.how {
+            // As in `stage`.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    /// Returns a function that shows the number of completed jobs and the label of the current one; `None` unless
+    /// there is a bar.
+    pub fn display(&self) -> Option<impl FnMut(usize, String) + Send + use<>> {
+        let How::Bar(bar) = &self.how else { return None };
+        let bar = bar.clone();
+        Some(move |done: usize, label: String| {
+            bar.set_position(done as u64);
+            bar.set_message(label);
+        })
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn run(plan: &SimulatedPlan, progress: &mut Progress) -> Result<Vec<L
         let row = LockRow::of(case, &repetitions, &repetitions);
         rows.extend(row.map(|row| LockRow { simulation: Some(simulation), ..row }));
     }
-    progress.end();
+    progress.finish();
     Ok(rows)
 }
 

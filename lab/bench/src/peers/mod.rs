@@ -80,6 +80,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     for plan in &plans {
         rows.extend(sweep::run(plan, &mut progress)?);
     }
+    progress.finish();
     let report = started.end(VIRTUAL, 1, options.quick, Some(options.seed), rows);
     let rows = &report.rows;
     let summary = report.summary(&report::simulated(options.seed, rows.iter().map(|row| row.trace_hash)));

@@ -165,7 +165,6 @@ pub(super) fn run(plan: &SweepPlan, progress: &mut Progress) -> Result<Vec<Sweep
             cpu_seconds: done.job.cost.cpu_seconds,
         });
     }
-    progress.end();
     Ok(rows)
 }
 
