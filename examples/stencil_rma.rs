@@ -8,7 +8,7 @@
 //! ```
 //!
 //! For the time of a step on a modelled machine of any size, see
-//! `cargo example stencil_scale --release`.
+//! `cargo measure stencil`.
 
 use onesided::{
     ProgramResult, Rank,

@@ -23,27 +23,24 @@
 pub mod acp_paper;
 pub mod figures;
 pub mod fmpl_paper;
-pub mod lock_bench;
 pub mod lock_paper;
 pub mod null_model;
 pub mod outcome;
+pub mod peers;
 pub mod platforms;
 pub mod prdma_paper;
 pub mod progress;
 pub mod provenance;
-mod quantity;
+pub mod quantity;
 pub mod report;
-mod simulate;
+pub mod simulate;
 pub mod statistics;
 pub mod table;
 pub mod unpublished;
 pub mod workloads;
 pub mod xmp_paper;
 
-pub use simulate::Cost;
-pub use simulate::JobRecord;
-pub use simulate::Shape;
-pub use simulate::Traced;
+pub use simulate::{Cost, JobRecord, Shape, Traced};
 
 use std::path::PathBuf;
 use tofu2_sim::{JobError, virt::TopologyError};

@@ -92,7 +92,7 @@ impl Progress {
 
     /// Begins a job. The returned function is called during the job with the number of events so
     /// far and the virtual time.
-    pub(crate) fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
+    pub fn stage(&mut self, label: &str) -> impl FnMut(u64, Time) + use<> {
         let mut live = None;
         match &self.how {
             How::Silent => {}
@@ -114,7 +114,7 @@ impl Progress {
     }
 
     /// Completes the job.
-    pub(crate) fn stage_done(&mut self) {
+    pub fn stage_done(&mut self) {
         self.done += 1;
         if let How::Bar(bar) = &self.how {
             bar.inc(1);
@@ -128,5 +128,31 @@ impl Progress {
         {
             bar.finish_and_clear();
         }
+    }
+
+    /// Removes the bar, though jobs may remain.
+    pub fn finish(&self) {
+        if let How::Bar(bar) = &self.how {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Prints a line unless there is a bar.
+    pub fn say(&self, line: &str) {
+        if let How::Lines = self.how {
+            // As in `stage`.
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+
+    /// Returns a function that shows the number of completed jobs and the label of the current one; `None` unless
+    /// there is a bar.
+    pub fn display(&self) -> Option<impl FnMut(usize, String) + Send + use<>> {
+        let How::Bar(bar) = &self.how else { return None };
+        let bar = bar.clone();
+        Some(move |done: usize, label: String| {
+            bar.set_position(done as u64);
+            bar.set_message(label);
+        })
     }
 }

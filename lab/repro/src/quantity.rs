@@ -2,7 +2,7 @@
 
 /// Formats `value` with four significant digits, without an exponent, without grouping, with
 /// trailing zeros dropped.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return if value == 0.0 { "0".into() } else { "–".into() };
     }
@@ -13,12 +13,12 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// Formats `value` and its unit.
-pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+pub fn with_unit(value: f64, unit: &str) -> String {
     if unit.is_empty() { number(value) } else { format!("{} {unit}", number(value)) }
 }
 
 /// Formats a time in a suitable unit, with three significant digits.
-pub(crate) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     let (scale, unit) = match value {
         value if value >= 1.0 => (1.0, "s"),
         value if value >= 1e-3 => (1e3, "ms"),
@@ -36,7 +36,7 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 /// Formats a relative deviation in per cent, with its sign.
-pub(crate) fn deviation(share: f64) -> String {
+pub fn deviation(share: f64) -> String {
     // Avoids "-0.0 %": a value that rounds to zero has no sign.
     let percent = (share * 1000.0).round() / 10.0 + 0.0;
     if percent == 0.0 {
@@ -47,7 +47,7 @@ pub(crate) fn deviation(share: f64) -> String {
 }
 
 /// Formats a count with groups of three digits, e.g. `663,552`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {

@@ -15,31 +15,36 @@ const EVENTS_PER_REPORT: u64 = 1 << 18;
 
 /// The machine and placement of a job.
 #[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    pub(crate) platform: Platform,
-    pub(crate) ranks: u32,
-    pub(crate) ranks_per_node: u32,
+pub struct Setting {
+    /// The machine.
+    pub platform: Platform,
+    /// The number of ranks.
+    pub ranks: u32,
+    /// The number of ranks on each node.
+    pub ranks_per_node: u32,
     /// The network of the nodes; `None` means a torus as close to a cube as possible.
-    pub(crate) shape: Option<Shape>,
+    pub shape: Option<Shape>,
     /// The choice of a router between inputs.
-    pub(crate) arbiter: Arbiter,
+    pub arbiter: Arbiter,
     /// Routers with arbitration at every port, or latency only.
-    pub(crate) network: NetworkModel,
+    pub network: NetworkModel,
     /// The number of receiving TNIs; `None` means the platform's own.
-    pub(crate) receive_tnis: Option<u32>,
+    pub receive_tnis: Option<u32>,
     /// 0 keeps simultaneous events in the order of their creation; another number shuffles them.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// The maximum number of entries of a timeline, and the time from which it is recorded.
-    pub(crate) timeline: Option<(usize, Time)>,
+    pub timeline: Option<(usize, Time)>,
 }
 
 impl Setting {
-    pub(crate) fn routed(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
+    /// Returns nodes on a network of this shape, with arbitration at every port.
+    pub fn routed(platform: Platform, ranks: u32, ranks_per_node: u32, shape: Shape, seed: u64) -> Self {
         let setting = Setting::latency(platform, ranks, ranks_per_node, seed);
         Setting { shape: Some(shape), network: NetworkModel::Router, ..setting }
     }
 
-    pub(crate) fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
+    /// Returns nodes without contention between them.
+    pub fn latency(platform: Platform, ranks: u32, ranks_per_node: u32, seed: u64) -> Self {
         let network = NetworkModel::Latency;
         Setting {
             platform,
@@ -71,16 +76,23 @@ pub struct JobRecord {
 }
 
 /// The output of the ranks, and the job's record.
-pub(crate) struct Simulated<Out> {
-    pub(crate) outs: Vec<Out>,
+#[derive(Clone, Debug)]
+pub struct Simulated<Out> {
+    /// The outputs, by rank.
+    pub outs: Vec<Out>,
     /// Hops from every rank to rank 0; empty without a shape.
-    pub(crate) hops_to_first: Vec<u32>,
-    pub(crate) job: JobRecord,
+    pub hops_to_first: Vec<u32>,
+    /// The record.
+    pub job: JobRecord,
     /// The timeline, if the setting requests one.
-    pub(crate) timeline: Option<Timeline>,
+    pub timeline: Option<Timeline>,
 }
 
-pub(crate) fn simulate<P: Program>(
+/// Runs a job.
+///
+/// # Errors
+/// [`ReproError::Job`].
+pub fn simulate<P: Program>(
     label: String,
     setting: &Setting,
     program: &P,
@@ -145,7 +157,7 @@ pub(crate) fn simulate<P: Program>(
 
 /// The time at which measurements begin, after the end of set-up. Virtual time without events costs
 /// nothing.
-pub(crate) const BEGIN: Time = Time::from_picos(1_000_000_000_000);
+pub const BEGIN: Time = Time::from_picos(1_000_000_000_000);
 
 /// The time at which timelines begin: a little earlier.
 const TRACED_FROM: Time = Time::from_picos(999_990_000_000);
@@ -207,7 +219,7 @@ impl<'a> Runner<'a> {
 /// Returns the CPU time used by this thread, in seconds. Wall-clock time would depend on other
 /// processes, and that of the process on other plans.
 #[cfg(unix)]
-pub(crate) fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     use rustix::time::{ClockId, clock_gettime};
     let t = clock_gettime(ClockId::ThreadCPUTime);
     t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
@@ -216,14 +228,14 @@ pub(crate) fn cpu_seconds() -> f64 {
 /// Returns the time since the first call, in seconds, for systems on which CPU time is not
 /// available in a portable way.
 #[cfg(not(unix))]
-pub(crate) fn cpu_seconds() -> f64 {
+pub fn cpu_seconds() -> f64 {
     static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed().as_secs_f64()
 }
 
 /// Returns the peak resident memory of this process in bytes; `None` if the system does not report
 /// it.
-pub(crate) fn peak_resident_bytes() -> Option<u64> {
+pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

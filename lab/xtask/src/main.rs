@@ -1,10 +1,6 @@
 //! `cargo xtask …`: tasks that are too heavy for `cargo test`, or need tools that not every machine has.
 
 mod bench;
-#[cfg(target_os = "linux")]
-mod bench_cluster;
-#[cfg(target_os = "linux")]
-mod collectives;
 mod explore;
 mod fuzz;
 #[cfg(target_os = "linux")]
@@ -18,7 +14,6 @@ mod long_transfers;
 mod nightly;
 #[cfg(target_os = "linux")]
 mod ofi;
-mod page;
 mod progress;
 mod prose;
 #[cfg(target_os = "linux")]
@@ -27,8 +22,6 @@ mod suite;
 mod targets;
 #[cfg(target_os = "linux")]
 mod torture;
-#[cfg(target_os = "linux")]
-mod transports;
 mod tree;
 mod twin;
 mod unsafe_table;
@@ -47,40 +40,24 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Measure the cost of operations of the shared-memory fabric, beside the limits of the machine itself.
-    #[cfg(target_os = "linux")]
-    Bench(bench::Options),
-    /// Run as one rank of a measurement.
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    BenchRank(bench::RankOptions),
+    /// (`cargo measure --help` lists all measurements.)
+    Bench(bench::Arguments),
     /// Measure jobs of several nodes beside bare calls of libfabric, beside shared memory alone and
     /// beside Open MPI, and judge by goals. Needs libfabric, or is skipped.
     #[cfg(target_os = "linux")]
-    BenchCluster(bench_cluster::Options),
+    BenchCluster(bench::Arguments),
     /// Measure the lock workloads of the literature (LB, ECSB, SOB, WCSB, WARB, DHT) for every
     /// lock, between processes beside a mutex, or in virtual time.
-    #[cfg(target_os = "linux")]
-    BenchLocks(bench::contention::Options),
+    BenchLocks(bench::Arguments),
     /// Measure the lock by name beside a robust mutex and file locks: alone, contended, and after its
     /// holder was killed.
-    #[cfg(target_os = "linux")]
-    BenchNamed(bench::named::Options),
-    /// Run as one process that takes such a lock.
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    BenchNamedWorker(bench::named::WorkerOptions),
+    BenchNamed(bench::Arguments),
     /// Measure locks that others have published beside ours, by number of clients and skew, in virtual
     /// time.
-    #[cfg(target_os = "linux")]
-    BenchPeers(bench::peers::Options),
-    /// Run as one rank that contends for a lock.
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    BenchLocksRank(bench::contention::RankOptions),
+    BenchPeers(bench::Arguments),
     /// Measure collectives of messages by software and by hardware, in virtual time; or report the memory of a
     /// communicator.
-    #[cfg(target_os = "linux")]
-    Collectives(collectives::Options),
+    Collectives(bench::Arguments),
     /// Move more bytes at once than every limit, on every provider. Takes some 11 GiB of memory; lengths for which
     /// there is not enough are skipped.
     #[cfg(target_os = "linux")]
@@ -130,8 +107,7 @@ enum Task {
     #[command(hide = true)]
     TortureLimit(torture::LimitOptions),
     /// Measure the time of the transports of a reflect, by threads of this machine and in virtual time.
-    #[cfg(target_os = "linux")]
-    Transports(transports::Options),
+    Transports(bench::Arguments),
     /// Search the explicit-state models of the locks with queues to the last state.
     Twin(twin::Options),
     /// Write target/evidence/unsafe.md: every use of unsafe, and why it is sound.
@@ -140,24 +116,13 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
+        Task::Bench(arguments) => bench::run("operations", &arguments),
         #[cfg(target_os = "linux")]
-        Task::Bench(options) => bench::run(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchRank(options) => bench::run_rank(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchCluster(options) => bench_cluster::run(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchLocks(options) => bench::contention::run(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchNamed(options) => bench::named::run(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchNamedWorker(options) => bench::named::be_worker(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchLocksRank(options) => bench::contention::be_rank(&options),
-        #[cfg(target_os = "linux")]
-        Task::BenchPeers(options) => bench::peers::run(&options),
-        #[cfg(target_os = "linux")]
-        Task::Collectives(options) => collectives::run(&options),
+        Task::BenchCluster(arguments) => bench::run_cluster(&arguments),
+        Task::BenchLocks(arguments) => bench::run("locks", &arguments),
+        Task::BenchNamed(arguments) => bench::run("named", &arguments),
+        Task::BenchPeers(arguments) => bench::run("peers", &arguments),
+        Task::Collectives(arguments) => bench::run("collectives", &arguments),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),
         Task::Miri(options) => nightly::miri(&options),
@@ -181,8 +146,7 @@ fn main() -> ExitCode {
         Task::Torture(options) => torture::run(&options),
         #[cfg(target_os = "linux")]
         Task::TortureLimit(options) => torture::be_limited(&options),
-        #[cfg(target_os = "linux")]
-        Task::Transports(options) => transports::run(&options),
+        Task::Transports(arguments) => bench::run("transports", &arguments),
         Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),
     };

@@ -1,6 +1,7 @@
-//! `cargo xtask quick`: the quick form of every measuring and checking command of this program that
-//! needs nothing to be built, one after another.
+//! `cargo xtask quick`: the quick form of every measuring and checking command that needs nothing but
+//! the benchmark tool to be built, one after another.
 
+use crate::bench;
 use clap::Args;
 use std::{
     env,
@@ -9,20 +10,29 @@ use std::{
     time::Instant,
 };
 
-/// The commands. `bench-cluster`, `hosts` and `ofi` build programs over libfabric first; `kill`, `death`,
-/// `matrix`, `reduction`, `miri`, `sanitize` and `targets` run cargo.
-const COMMANDS: [&[&str]; 10] = [
-    &["bench", "--quick"],
-    &["bench-locks", "--quick", "--ranks", "2", "--workloads", "lb"],
-    &["bench-locks", "--virt", "--quick", "--ranks", "16", "--writers", "5"],
-    &["bench-named", "--quick"],
-    &["bench-peers", "--quick"],
+/// The measurements. `cluster` builds programs over libfabric first.
+const MEASUREMENTS: [&[&str]; 15] = [
+    &["operations", "--quick"],
+    &["locks", "--quick", "--ranks", "2", "--workloads", "lb"],
+    &["locks", "--virt", "--quick", "--ranks", "16", "--writers", "5"],
+    &["named", "--quick"],
+    &["peers", "--quick"],
     &["collectives", "--quick"],
     &["transports", "--quick"],
-    &["long-transfers", "--quick"],
-    &["twin", "--lock", "RpLock", "--case", "R3W1x1"],
-    &["torture", "--quick"],
+    &["lock-pairs", "--quick"],
+    &["lock-waves", "--quick"],
+    &["exchanges", "--quick"],
+    &["exchanges-by-node", "--quick"],
+    &["queues", "--quick"],
+    &["delegation", "--quick"],
+    &["stencil", "--quick"],
+    &["simulator", "--quick"],
 ];
+
+/// The checks of this program. `hosts` and `ofi` build programs over libfabric first; `kill`, `death`, `matrix`,
+/// `reduction`, `miri`, `sanitize` and `targets` run cargo.
+const CHECKS: [&[&str]; 3] =
+    [&["long-transfers", "--quick"], &["twin", "--lock", "RpLock", "--case", "R3W1x1"], &["torture", "--quick"]];
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -33,13 +43,15 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (program, mut failed) = (env::current_exe()?, 0);
-    for words in COMMANDS {
+    let measurements = MEASUREMENTS.iter().map(|words| (bench::tool(), words));
+    let checks = CHECKS.iter().map(|words| (Command::new(&program), words));
+    for (mut command, words) in measurements.chain(checks) {
         let name = words.join(" ");
         if !name.contains(&options.only) {
             continue;
         }
         let begun = Instant::now();
-        let output = Command::new(&program).args(words).stdin(Stdio::null()).output()?;
+        let output = command.args(*words).stdin(Stdio::null()).output()?;
         let took = begun.elapsed().as_secs_f64();
         if output.status.success() {
             println!("{name:64} passes {took:5.1} s");

@@ -1,8 +1,9 @@
 //! Tests that run longer here than under `cargo test`, and whose tables go into a page:
 //! `cargo xtask kill`, `death`, `matrix` and `reduction`.
 
-use crate::{ofi, page};
+use crate::ofi;
 use clap::Args;
+use evidence::page;
 use std::{
     env,
     error::Error,

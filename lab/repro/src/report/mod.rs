@@ -7,11 +7,12 @@ mod messages;
 mod plots;
 mod reflects;
 
+pub use plots::Throughput;
+
 use crate::{
     ReproError,
     acp_paper::AcpRuns,
     fmpl_paper::FmplRuns,
-    lock_bench::peers::sweep::SweepRow,
     lock_paper::LockRuns,
     outcome::{Row, Tally, Verdict},
     platforms,
@@ -58,8 +59,8 @@ pub fn page_in(directory: &Path) -> Result<PathBuf, ReproError> {
 ///
 /// # Errors
 /// [`ReproError::Plot`].
-pub fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
-    plots::peers(rows)
+pub fn peers(points: &[Throughput]) -> Result<String, ReproError> {
+    plots::peers(points)
 }
 
 /// Returns the text of the page. The page is self-contained: style and plots are inlined, and it

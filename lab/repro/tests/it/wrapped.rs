@@ -2,7 +2,7 @@
 //! contends for it is compiled once.
 
 use rdma_fabric::{Fabric, GroupMemory, Rank, Time};
-use repro::{lock_bench::peers::Competitor, with_peer};
+use repro::{peers::Competitor, with_peer};
 use rma_lock::{Fairness, Guard, Lock, Result, RmaLock, with_lock};
 use std::{
     fmt,

@@ -1,8 +1,8 @@
 //! Output of the rows of a search: to a terminal, as JSON, to a page.
 
-use crate::page;
 use clap::Args;
 use comfy_table::Table;
+use evidence::page;
 use serde::Serialize;
 use std::{error::Error, fs, path::PathBuf};
 

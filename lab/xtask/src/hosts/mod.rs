@@ -6,9 +6,10 @@ mod launcher;
 mod losses;
 mod network;
 
-use crate::{ofi, page};
+use crate::ofi;
 use clap::Args;
 use comfy_table::Table;
+use evidence::page;
 use job::Job;
 use network::Network;
 use serde::Serialize;

@@ -13,8 +13,8 @@ pub(crate) mod launcher;
 mod report;
 mod slurm;
 
-use crate::page;
 pub(crate) use build::{examples, missing};
+use evidence::page;
 
 use bounded::run_within;
 use clap::Args;

@@ -1,9 +1,9 @@
 //! The results of the runs, as tables.
 
 use super::{combination::Combination, example::Example};
-use crate::page;
 use comfy_table::Table;
 use core::{fmt::Write as _, time::Duration};
+use evidence::page;
 use serde::Serialize;
 
 /// The outcome of a run.

@@ -12,11 +12,12 @@ mod resources;
 mod run;
 mod signals;
 
-use crate::{ofi::interrupt::Interrupt, page};
+use crate::ofi::interrupt::Interrupt;
 use clap::{Args, ValueEnum};
 use comfy_table::Table;
 use draw::Draw;
 use environment::Environment;
+use evidence::page;
 use fault::{Fault, Outcome, Sums};
 use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) use limits::{LimitOptions, be_limited};

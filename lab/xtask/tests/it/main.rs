@@ -1,7 +1,5 @@
 //! `cargo xtask`, as seen by its callers.
 
-#[cfg(target_os = "linux")]
-mod bench;
 mod explore;
 mod twin;
 

@@ -16,6 +16,7 @@ pub(super) use lock::{by_hops, by_rank};
 pub(super) use lock::{colour, waves};
 pub(super) use lock::{latency, share};
 pub(super) use messages::{Curve, curves, library_colour};
+pub use peers::Throughput;
 pub(super) use peers::peers;
 pub(super) use reflects::{SpeedUp, speed_ups, version_colour};
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     ReproError,
-    lock_bench::peers::{Competitor, Peer, sweep::SweepRow},
+    peers::{Competitor, Peer},
     quantity,
     workloads::locks::WriterShare,
 };
@@ -27,13 +27,24 @@ fn colour(lock: Competitor) -> RGBColor {
 
 const LEGEND: u32 = 190;
 
-/// Draws a plot for each share of writers, side by side, of the cases with one lock, as a separate
-/// file.
-pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
-    let rows: Vec<&SweepRow> = rows.iter().filter(|row| row.locks.number == 1).collect();
+/// The throughput of a lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throughput {
+    /// The number of clients.
+    pub clients: u32,
+    /// The share of writers.
+    pub writers: WriterShare,
+    /// The lock.
+    pub lock: Competitor,
+    /// Acquisitions of all clients per second.
+    pub per_second: f64,
+}
+
+/// Draws a plot for each share of writers, side by side, as a separate file.
+pub(in super::super) fn peers(rows: &[Throughput]) -> Result<String, ReproError> {
     let mut shares: Vec<WriterShare> = Vec::new();
     let mut locks: Vec<Competitor> = Vec::new();
-    for row in &rows {
+    for row in rows {
         if !shares.contains(&row.writers) {
             shares.push(row.writers);
         }
@@ -43,7 +54,7 @@ pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
     }
     let width = 450 * shares.len().max(1) as u32 + LEGEND;
     let most = rows.iter().map(|row| row.clients).max().unwrap_or(2);
-    let rates = || rows.iter().map(|row| row.throughput).filter(|&rate| rate > 0.0);
+    let rates = || rows.iter().map(|row| row.per_second).filter(|&rate| rate > 0.0);
     let (low, high) = (rates().fold(1e6, f64::min) * 0.7, rates().fold(1e3, f64::max) * 1.4);
     let numbers = [16.0, 256.0, 4096.0, 65536.0, 663_552.0].into_iter().filter(|&clients| clients <= f64::from(most));
     let numbers: Vec<f64> = numbers.collect();
@@ -68,7 +79,7 @@ pub(in super::super) fn peers(rows: &[SweepRow]) -> Result<String, ReproError> {
             for &lock in locks.iter().rev() {
                 let line = || {
                     let these = rows.iter().filter(move |row| row.lock == lock && row.writers == *share);
-                    these.map(|row| (f64::from(row.clients), row.throughput)).filter(|at| at.1 > 0.0)
+                    these.map(|row| (f64::from(row.clients), row.per_second)).filter(|at| at.1 > 0.0)
                 };
                 chart.draw_series(LineSeries::new(line(), colour(lock).stroke_width(2)))?;
                 chart.draw_series(line().map(|at| Circle::new(at, 4, colour(lock).filled())))?;

@@ -1,7 +1,7 @@
 //! The numbers of operations that the modules of the peers document.
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank};
-use repro::lock_bench::peers::{dec::DecLock, mcs::McsLock, shift::ShiftLock};
+use repro::peers::{dec::DecLock, mcs::McsLock, shift::ShiftLock};
 use rma_lock::{Guard, RmaLock};
 use tofu2_sim::virt::Platform;
 

@@ -6,7 +6,7 @@ use explore::{
     mutant::{Mutant, mutated},
 };
 use rdma_fabric::{Amo, Fabric, GroupMemory, ProgramResult, Rank, RemoteAddr};
-use repro::lock_bench::peers::{dec::DecLock, shift::ShiftLock};
+use repro::peers::{dec::DecLock, shift::ShiftLock};
 use rma_lock::{Guard, RmaLock};
 
 const HOME: Rank = Rank::new(0);

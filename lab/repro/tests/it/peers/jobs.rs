@@ -2,7 +2,7 @@
 
 use crate::wrapped::{Watch, Wrapped, Wrapping};
 use repro::{
-    lock_bench::peers::{Competitor, Peer, contention},
+    peers::{Competitor, Peer, contention},
     workloads::locks::{EXCLUSIVE, RankRecord, Run, RunLength, SHARED, Workload, WriterShare, contend},
 };
 use std::time::Duration;

@@ -1,0 +1,177 @@
+//! Collectives of messages, compared with flags and copies over bare memory.
+
+use super::{
+    Case,
+    crowd::{Crowd, measured},
+    pair::Pair,
+};
+use crate::{
+    goal::Goal,
+    operations::{
+        ranks::JobPlan,
+        sampling::{Measured, Sample, Takes, Took, form, repeat, run},
+    },
+    outside::{bare::How, limit, lines, rendezvous::until},
+};
+use core::{
+    cell::Cell,
+    hint::black_box,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{AcqRel, Acquire, Release},
+    },
+};
+use fmpl::{Fmpl, Op};
+use rdma_fabric::{Fabric, ProgramResult};
+use std::time::Instant;
+
+const BARRIER: Case =
+    Case::new("fmpl-barrier", "barrier of 2; beside a flag there and back", Takes::Both).goal(Goal::Ratio(1.3));
+const BROADCAST: Case =
+    Case::new("fmpl-broadcast", "broadcast of 8 KiB to a member that is ready", Takes::Both).goal(Goal::Ratio(1.5));
+const REDUCE: Case =
+    Case::new("fmpl-reduce", "sum of two members' 8 KiB of `f64` at one of them", Takes::Both).goal(Goal::Ratio(1.5));
+const CROWD: Case = Case::new("fmpl-barrier-4", "barrier of 4 on 2 cores; beside a bare one that yields", Takes::Both)
+    .goal(Goal::Ratio(1.3));
+
+pub(super) const CASES: &[Case] = &[BARRIER, BROADCAST, REDUCE];
+/// Those of four ranks.
+pub(super) const FOUR_CASES: &[Case] = &[CROWD];
+
+/// Bytes of a broadcast and of a reduction.
+const BYTES: usize = 8 << 10;
+const ELEMENTS: usize = BYTES / size_of::<f64>();
+
+pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
+    if !CASES.iter().any(|case| pair.is_planned(case)) {
+        return Ok(());
+    }
+    let (bare, me, abandoned) = (pair.sampler.bare, pair.sampler.me, pair.sampler.rendezvous.abandoned());
+    let fmpl = Fmpl::init(pair.fabric).await?;
+    let world = fmpl.world();
+    let (there, back) = (bare.word(lines::COLLECTIVE), bare.word(lines::COLLECTIVE + 1));
+    let mut turn = 0;
+    let forms = vec![
+        repeat!("fmpl", _ => world.barrier().await?),
+        run!("flag", times => limit::flags::<false>(me, there, back, &mut turn, times, abandoned)?),
+    ];
+    pair.measure(&BARRIER, 0, forms).await?;
+
+    let span = world.buffer::<f64>(ELEMENTS)?;
+    world.fabric().write(&span, &[1.0; ELEMENTS])?;
+    let (turns, mine) = (Cell::new(turn), vec![1f64.to_bits(); ELEMENTS]);
+    let next = || {
+        turns.set(turns.get() + 2);
+        turns.get()
+    };
+    let (next, mine) = (&next, &mine);
+    let forms = vec![
+        repeat!("fmpl", _ => world.broadcast(&span, 0).await?),
+        form("bare pointers", async move |times| {
+            for _ in 0..times {
+                let turn = next();
+                if me == 0 {
+                    until(back, turn, abandoned)?;
+                    bare.put_from(1, mine, How::Memcpy, 1);
+                    there.store(black_box(turn), Release);
+                } else {
+                    back.store(turn, Release);
+                    until(there, turn, abandoned)?;
+                }
+            }
+            Ok(Took::Wall)
+        }),
+    ];
+    pair.measure(&BROADCAST, BYTES, forms).await?;
+
+    let forms = vec![
+        repeat!("fmpl", _ => world.reduce(&span, Op::Sum, 0).await?),
+        form("bare pointers", async move |times| {
+            let (mut theirs, mut sum) = (vec![0u64; ELEMENTS], vec![1.0; ELEMENTS]);
+            for _ in 0..times {
+                let turn = next();
+                if me == 0 {
+                    there.store(turn, Release);
+                    until(back, turn, abandoned)?;
+                    bare.read_target(0, &mut theirs, How::Memcpy);
+                    sum.iter_mut().zip(&theirs).for_each(|(sum, theirs)| *sum += f64::from_bits(*theirs));
+                    black_box(&sum);
+                } else {
+                    until(there, turn, abandoned)?;
+                    bare.put_from(0, mine, How::Memcpy, 1);
+                    back.store(turn, Release);
+                }
+            }
+            Ok(Took::Wall)
+        }),
+    ];
+    pair.measure(&REDUCE, BYTES, forms).await?;
+    Ok(fmpl.finalize().await?)
+}
+
+/// Measures the cases of four ranks; rank 0 has the results.
+pub(super) async fn measure_four(
+    job: &mut Crowd<'_>,
+    fabric: &Fabric,
+    plan: &JobPlan,
+) -> ProgramResult<Option<Measured>> {
+    if !plan.wants(&CROWD) {
+        return Ok(None);
+    }
+    let fmpl = Fmpl::init(fabric).await?;
+    let bare = job.bare;
+    let (came, over) = (bare.word(lines::COLLECTIVE + 2), bare.word(lines::COLLECTIVE + 3));
+    let (samples, times) = if plan.quick { (3, 500) } else { (20, 2000) };
+    let (mut over_fabric, mut yielding) = (Vec::new(), Vec::new());
+    job.announce(&CROWD);
+    for sample in 0..=samples {
+        let by_fmpl = job.barriers(times, async || Ok(fmpl.world().barrier().await?)).await?;
+        let ranks = job.ranks as u64;
+        let by_words = job.barriers(times, async || {
+            yielding_barrier(came, over, ranks);
+            Ok(())
+        });
+        let by_words = by_words.await?;
+        // The first iteration is a warm-up.
+        if sample > 0 {
+            over_fabric.push(by_fmpl);
+            yielding.push(by_words);
+        }
+    }
+    fmpl.finalize().await?;
+    let done = measured(&CROWD, 0, vec![("fmpl", over_fabric), ("bare, yielding", yielding)]);
+    Ok((job.me == 0).then_some(done))
+}
+
+/// A barrier in which the last rank to arrive releases the others, which yield between two polls.
+fn yielding_barrier(came: &AtomicU64, over: &AtomicU64, ranks: u64) {
+    let round = over.load(Acquire);
+    if came.fetch_add(1, AcqRel) + 1 == ranks {
+        came.store(0, Release);
+        // Release: pairs with the acquire of the waiting ranks.
+        over.store(round + 1, Release);
+    } else {
+        while over.load(Acquire) == round {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Crowd<'_> {
+    /// Takes a sample of `times` barriers.
+    async fn barriers(
+        &mut self,
+        times: u32,
+        mut barrier: impl AsyncFnMut() -> ProgramResult<()>,
+    ) -> ProgramResult<Sample> {
+        let ping_pong = self.ping_pong()?;
+        self.assemble()?;
+        let begun = Instant::now();
+        for _ in 0..times {
+            barrier().await?;
+        }
+        let took = begun.elapsed();
+        self.assemble()?;
+        Ok(Sample { ns: took.as_nanos() as f64 / f64::from(times), ping_pong, clean: false })
+    }
+}

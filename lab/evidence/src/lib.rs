@@ -1,0 +1,5 @@
+//! Pages and tables that `cargo xtask` and the benchmark tool write.
+
+#![forbid(unsafe_code)]
+
+pub mod page;
