@@ -51,8 +51,9 @@
 //!
 //! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`,
 //! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (750; typed pointers
-//! and their parts, registered and locked memory), `access/` (1200; the assembly behind a place), and `offload/`,
-//! which the core does not need: `control_queue/` (1150), `barrier/` (1950), `triggered/` (900).
+//! and their parts, registered and locked memory), `access/` (1200; the assembly behind a place), and what the core
+//! does not need: `provider/control_queue/` (900) and `provider/barrier/` (1250), the interfaces of
+//! providers, and above them `offload/`: `control_queue/` (250), `barrier/` (950), `triggered/` (1150).
 
 pub mod access;
 pub mod error;

@@ -4,8 +4,10 @@
 use super::FabricError;
 use crate::{
     Node, Rank, RegionKey, RemoteAddr,
-    barrier::{ColourError, GateError},
-    control_queue::QueueError,
+    provider::{
+        barrier::{ColourError, GateError},
+        control_queue::QueueError,
+    },
 };
 use std::borrow::Cow;
 

@@ -2,8 +2,10 @@
 
 use crate::{
     Rank, RegionKey, RemoteAddr,
-    barrier::{ColourError, GateError},
-    control_queue::QueueError,
+    provider::{
+        barrier::{ColourError, GateError},
+        control_queue::QueueError,
+    },
 };
 
 mod class;

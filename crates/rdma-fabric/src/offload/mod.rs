@@ -1,10 +1,9 @@
-//! Work that a network interface does without a CPU: commands that peers' arrivals release,
-//! barriers and small reductions. Also triggered puts, which a CPU executes if there are no queues
-//! for them.
+//! Work that a network interface does without a CPU, as programs use it: commands that peers'
+//! arrivals release, barriers and small reductions. Also triggered puts, which a CPU executes if
+//! there are no queues for them.
 //!
-//! The core does not depend on this module, except for three names: the traits by which a
-//! [provider](crate::provider::Provider) offers it, the error types that
-//! [`FabricError`](crate::FabricError) holds, and the board of [armed puts](triggered::Triggers),
+//! [`crate::provider::control_queue`] and [`crate::provider::barrier`] are the interfaces beneath.
+//! The core depends on one name of this module: the board of [armed puts](triggered::Triggers),
 //! which are executed in a group's waits.
 
 pub mod barrier;

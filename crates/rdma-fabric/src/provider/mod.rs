@@ -198,7 +198,9 @@ use core::{
     time::Duration,
 };
 
+pub mod barrier;
 mod blocks;
+pub mod control_queue;
 mod forward;
 mod in_flight;
 mod multicast;
@@ -208,12 +210,10 @@ mod turn_cell;
 pub use crate::{
     job::{JobFacts, Nodes},
     memory::{KeepAlive, Place, SHORT},
-    offload::{
-        barrier::{BarrierUnit, Colours},
-        control_queue::{Queue, QueueSide, Queues},
-    },
 };
+pub use barrier::{BarrierUnit, Colours};
 pub use blocks::BlockPuts;
+pub use control_queue::{Queue, QueueSide, Queues};
 pub use in_flight::InFlightTable;
 pub use multicast::Multicast;
 pub use one_thread::OneThread;
