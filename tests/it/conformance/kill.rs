@@ -14,7 +14,7 @@ use crate::{
     harness::{DIRECTORY, OUTCOME, Processes, TOOK, outcome_in},
     number,
 };
-use fabric_conformance::{CASES, Case, RankOutcome};
+use fabric_conformance::{CASES, Case, Harness, RankOutcome};
 use fastrand::Rng;
 use process_tests::table::publish;
 use processes::{HANG, ORPHANS_END, ends, execute, running, shared_memory_files};

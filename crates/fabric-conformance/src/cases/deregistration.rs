@@ -3,7 +3,7 @@
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, Pod, ProgramResult, Rank, Refused, Region, RegionKey, RemoteAddr, op,
+    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused, Region, RegionKey, RemoteAddr, op,
 };
 use std::time::Duration;
 

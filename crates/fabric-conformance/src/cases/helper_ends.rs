@@ -7,7 +7,6 @@ use super::{
     world_and_region,
 };
 use crate::{Loss, ensure_eq};
-use core::future::{Future, ready};
 use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, op::Put};
 use std::{sync::Arc, time::Duration};
 

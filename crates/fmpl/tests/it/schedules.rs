@@ -15,7 +15,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use rdma_fabric::{Fabric, ProgramResult};
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 use tofu2_sim::{shm::Threads, virt::Job};
 
 const INDICES: usize = 3;

@@ -4,7 +4,6 @@ use super::{free_all, whole, with};
 use crate::harness::{everywhere, in_virtual_time};
 use acp::{Acp, AcpError, ChannelOptions};
 use checks::jobs::{threads, virtual_time};
-use core::future::Future;
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, join::join_all};
 use std::{sync::Mutex, time::Duration};
 use tofu2_sim::virt::Platform;

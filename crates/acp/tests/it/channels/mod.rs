@@ -6,9 +6,7 @@ mod tasks;
 
 use crate::harness::everywhere;
 use acp::{Acp, AcpError, Arrival, ChannelOptions, Options, Receiver, Request, Sender};
-use core::future::Future;
 use fastrand::Rng;
-use random::message;
 use rdma_fabric::{Fabric, ProgramResult, Rank, join::join_all};
 use std::time::Duration;
 

@@ -3,7 +3,6 @@
 use super::{free_all, whole, with};
 use crate::harness::everywhere;
 use acp::{Acp, AcpError, Arrival, ChannelOptions, Receiver, Request, Sender};
-use core::future::Future;
 use fastrand::Rng;
 use rdma_fabric::{Fabric, ProgramResult, Rank, join::join};
 use std::time::Duration;

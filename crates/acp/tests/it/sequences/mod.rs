@@ -6,7 +6,7 @@ use crate::harness::everywhere;
 use acp::{Acp, AcpError, Deque, GlobalAddress, Options, Result, Vector};
 use core::time::Duration;
 use fastrand::Rng;
-use rdma_fabric::{Fabric, Pod, ProgramResult, Rank};
+use rdma_fabric::{Fabric, ProgramResult, Rank};
 use std::collections::VecDeque;
 
 const HEAP: usize = 32 << 10;

@@ -1,10 +1,10 @@
 //! Operations from and to ranks that die.
 
-use super::super::outcomes::{A, B, C, explorer, seen, words};
+use super::super::outcomes::{A, B, C, explorer, words};
 use super::{firsts, known_in_time, outcomes, told};
 use explore::Probe;
 use rdma_fabric::{Fabric, Time};
-use std::{collections::BTreeSet, future::Future};
+use std::collections::BTreeSet;
 
 #[test]
 fn puts_in_flight_arrive_before_the_loss_is_known_or_never() {

@@ -19,7 +19,7 @@ const HELPERS: u32 = 100;
 
 /// One line of a program. Words are numbered over all ranks.
 #[derive(Clone, Copy, Debug)]
-enum Line {
+pub(super) enum Line {
     Load(u64),
     Store(u64, u64),
     Put(u64, u64),
@@ -43,7 +43,7 @@ enum Line {
     Drop,
 }
 
-pub(super) struct Dice(Rng);
+pub(super) struct Dice(pub(super) Rng);
 
 impl Dice {
     pub(super) fn line(&mut self, ranks: u64, drops: bool) -> Line {

@@ -1,9 +1,8 @@
 //! A member of a job that executes the steps of a program.
 
-use super::{INDICES, message, step};
+use super::INDICES;
 use crate::harness::{pattern, read};
 use fmpl::{Buffer, Communicator, Op, Received};
-use proptest::prelude::*;
 use rdma_fabric::join::join_all;
 use std::{collections::HashMap, future::Future, pin::Pin, time::Duration};
 

@@ -1,11 +1,8 @@
 //! Explorations of programs, right and wrong.
 
-use super::super::program::{CommandTemplate, Ready, program};
+use super::super::program::CommandTemplate;
 use super::{Case, early, explore};
-use crate::{
-    Form,
-    session_model::{Model, Violation},
-};
+use crate::{Form, session_model::Violation};
 use rdma_fabric::control_queue::{Command, Posting};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Claims of buffers that the CPU copies to and from.
 
-use super::{BLOCKS, in_use};
+use super::in_use;
 use crate::{FORMS, fx100};
 use checks::jobs::threads;
 use prdma_offload::{Buffer, Collectives, Edge, Form, Layout, Neighbourhood, Options, Topology};

@@ -5,7 +5,7 @@ use crate::{both, disturbed, fx100};
 use checks::jobs::threads;
 use core::{future::poll_fn, pin::pin};
 use prdma_offload::{Buffer, Form, Holder, Options, PrdmaError, exchange_init};
-use rdma_fabric::{Fabric, Group, join, provider::Provider};
+use rdma_fabric::{Fabric, Group, join};
 
 /// A start that is dropped half-way prevents its claimed bytes from being lent, on both sides, as
 /// long as the request exists.

@@ -10,7 +10,7 @@ use prdma_offload::{
     Buffer, Claims, Edge, Form, Holder, Layout, Neighbourhood, Options, Point, PrdmaError, Request, Topology,
     exchange_init, points_init,
 };
-use rdma_fabric::{Fabric, Group, ProgramResult, provider::Provider};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 
 fn in_use<T>(got: Result<T, PrdmaError>) -> Option<Holder> {
     match got {

@@ -16,6 +16,7 @@ use program::{A, B, EVERYWHERE, EXCLUSIVE, SHARED, Turn, all, fact, rounds};
 use rdma_fabric::{Fabric, Rank};
 use rma_lock::{
     Access::{self, *},
+    AccessLock, Guard, Lock,
     locks::{EachLock, EachOptions, PerRankLock, RpLock, WindowLock},
 };
 

@@ -3,7 +3,6 @@
 use super::super::mutants::{in_lock, word};
 use explore::mutant::Mutant;
 use rdma_fabric::{Amo, Rank, RemoteAddr};
-use rma_lock::Access::*;
 
 /// A mutated step of the two classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

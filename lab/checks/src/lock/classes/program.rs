@@ -1,15 +1,12 @@
 //! The program of a job: its turns, and the facts that they record.
 
-use super::super::{
-    mutants::word,
-    program::{DEADLINE, HOME, in_time},
-};
+use super::super::program::{DEADLINE, HOME, in_time};
 use Manner::*;
 use explore::Probe;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 use rma_lock::{
     Access::{self, *},
-    AccessLock, LockError,
+    AccessLock, Guard, LockError,
 };
 
 pub(super) const A: Rank = Rank::new(0);
@@ -45,7 +42,7 @@ pub(super) fn fact(access: Access) -> u32 {
 
 /// The way in which a rank makes its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+pub(super) enum Manner {
     Plain,
     Try,
     /// With a deadline, which expires at any moment.

@@ -1,11 +1,7 @@
 //! Wrong steps of locks that know nodes.
 
-use super::super::{
-    mutants::{wake_word, word},
-    program::Role::*,
-};
+use super::super::mutants::{wake_word, word};
 use super::{LINE, QUEUE};
-use crate::exploration::Size::*;
 use explore::mutant::Mutant;
 use rdma_fabric::{Amo, Rank, RemoteAddr};
 use std::cell::Cell;

@@ -1,8 +1,5 @@
 //! The options, variables and command lines that are tried.
 
-use super::{huge, option};
-use std::os::unix::ffi::OsStrExt;
-
 /// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
