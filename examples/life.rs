@@ -171,11 +171,7 @@ fn alone(side: i64, steps: u32, first: impl Fn(i64, i64) -> bool) -> Vec<u8> {
 /// Returns whether a cell is initially alive: about one in three is, depending on the number of the
 /// soup.
 fn chance(soup: u64, row: i64, column: i64) -> bool {
-    let mut bits = soup ^ (row as u64) << 32 ^ column as u64;
-    for _ in 0..3 {
-        bits = (bits ^ bits >> 30).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    }
-    (bits >> 32).is_multiple_of(3)
+    fastrand::Rng::with_seed(soup ^ (row as u64) << 32 ^ column as u64).u8(..3) == 0
 }
 
 /// Sends a glider around a torus, and checks its position half-way and at the end.

@@ -18,13 +18,10 @@ use rdma_fabric::Fabric;
 /// each value.
 const BINS: usize = 16;
 
-/// Returns the samples that a rank counts: the high bits of a generator that differs from rank to
-/// rank.
+/// Returns the samples that a rank counts, which differ from rank to rank.
 fn samples(rank: Rank) -> impl Iterator<Item = usize> {
-    let seed = u64::from(rank.number()).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let next =
-        |state: &u64| Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
-    std::iter::successors(Some(seed), next).map(|state| (state >> 60) as usize % BINS)
+    let mut random = fastrand::Rng::with_seed(u64::from(rank.number()));
+    std::iter::repeat_with(move || random.usize(..BINS))
 }
 
 /// Counts one sample in `home`'s memory.

@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_observe_is_told_the_feature() {
+    fn observing_names_the_missing_feature() {
         for (words, variables, name) in [
             (&["--stats"][..], &[][..], "--stats"),
             (&["--ranks", "2", "--trace", "file"], &[], "--trace"),

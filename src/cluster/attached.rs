@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_is_alone_whoever_started_it() {
+    fn one_rank_is_alone_under_any_launcher() {
         let pmix = [("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "job"), (OPEN_MPI_RANKS, "1")];
         let pmi1 = [("PMI_RANK", "0"), ("PMI_SIZE", "1"), ("PMI_FD", "5")];
         for variables in [&[][..], &pmix, &pmi1] {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_understood_is_no_single_rank() {
+    fn unreadable_variables_are_not_a_single_rank() {
         for variables in [
             &[("PMI_RANK", "0")][..],
             &[("PMIX_RANK", "0"), ("PMIX_NAMESPACE", "job"), (OPEN_MPI_RANKS, "many")],

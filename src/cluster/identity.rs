@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_are_told_apart_by_all_bytes() {
+    fn builds_are_distinguished_by_all_bytes() {
         let bytes = vec![7; 200_000];
         let (length, same) = hash(&bytes[..]).unwrap();
         assert_eq!((length, hash(&bytes[..]).unwrap()), (200_000, (length, same)));

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_queues_are_like_is_off_unless_told() {
+    fn queue_statistics_are_off_by_default() {
         for (line, wanted) in [
             ("onesided run -n 2 -- prog --progress-thread", (false, false)),
             ("onesided run -n 2 --shared-address-space -- prog", (true, false)),

@@ -11,7 +11,7 @@ fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn impossible_options_are_refused_with_the_reason() {
     for (arguments, reason) in [
         (&["--quick", "--full"][..], "cannot be used with"),
         (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 2"),
@@ -93,7 +93,7 @@ fn only_published_figures_are_simulated_unless_more_is_requested() {
 const LONG: [&str; 4] = ["reproduce", "--paper", "lock", "--shapes"];
 
 #[test]
-fn what_cannot_be_written_is_known_before_the_simulation() {
+fn unwritable_files_are_refused_before_the_simulation() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let old = directory.path().join("old");
     std::fs::write(&old, "old").expect("a file");

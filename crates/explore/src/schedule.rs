@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn schedules_read_back_as_written() {
         let word = RemoteAddr {
             rank: Rank::new(1),
             region: RegionKey { index: 65536, generation: Cells::GENERATION },

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tore_the_data_is_the_process_that_was_the_rank() {
+    fn torn_data_name_the_process_of_the_rank() {
         let map = Mapping::blank();
         enter(&map, 4, dead(READER), false);
         enter(&map, 9, dead(WRITER), true);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_file_learns_who_tore_the_data() {
+    fn the_next_file_names_the_process_that_tore_the_data() {
         let this = Process::this(std::path::Path::new("blank")).expect("it can be probed");
         let left = |map: &Mapping| left_by(map, false).expect("they can be probed");
         for is_buried in [false, true] {

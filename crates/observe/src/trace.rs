@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_is_told() {
+    fn dropped_records_are_reported() {
         let events: Vec<_> = (0..5).map(|at| event(EventKind::Put, 1, at, at, None)).collect();
         let (events, about) = parsed(&Observation::new(2, vec![recorded(0, 2, &events)]));
         assert_eq!(about["dropped"], 3);

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_publish_stops_nobody() {
+    fn a_member_that_cannot_publish_does_not_stop_others() {
         threads(3).segment_bytes(1 << 18).run(&failing).unwrap();
     }
 }

@@ -164,21 +164,10 @@ pub(crate) fn explore<T: Model>(model: &T) -> Result<usize, Violation> {
     }
 }
 
-/// Random numbers that are reproducible by a seed.
-struct Chance(u64);
-
-impl Chance {
-    /// Returns a number below `many`.
-    fn below(&mut self, many: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % many as u64) as usize
-    }
-}
-
 /// Executes one random order of events, in which one member is slow, as are the puts of one queue.
 pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Violation> {
-    let mut chance = Chance(seed);
-    let (slow, lame) = (chance.below(model.members()), chance.below(model.queues().len().max(1)) as u16);
+    let mut chance = fastrand::Rng::with_seed(seed);
+    let (slow, lame) = (chance.usize(..model.members()), chance.usize(..model.queues().len().max(1)) as u16);
     let mut state = start(model);
     loop {
         let events = state.events(model);
@@ -191,7 +180,7 @@ pub(crate) fn walk<T: Model>(model: &T, seed: u64) -> Result<(), Violation> {
             Event::Arrive(at) => state.flying[*at].wire.0 != lame,
         };
         let quick: Vec<Event> = events.iter().filter(quick).copied().collect();
-        let from = if quick.is_empty() || chance.below(64) == 0 { &events } else { &quick };
-        state.happen(model, from[chance.below(from.len())])?;
+        let from = if quick.is_empty() || chance.usize(..64) == 0 { &events } else { &quick };
+        state.happen(model, from[chance.usize(..from.len())])?;
     }
 }

@@ -233,7 +233,7 @@ mod tests {
     use rdma_fabric::FabricError;
 
     #[test]
-    fn what_is_not_offered_is_refused_by_name() {
+    fn missing_services_are_refused_by_name() {
         check(None, 1, || {
             run(Config::new(2, Delivery::AtPost), |fabric| async move {
                 let Err(error) = fabric.abort("on purpose", 3);

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_obeys_nobody_any_more() {
+    fn an_agent_alone_obeys_no_orders() {
         let (tell, orders) = channel();
         let mut bond = Bond::Holds(Instant::now());
         thread::sleep(2 * SILENCE);

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_waits_for_nobody() {
+    fn a_launcher_alone_does_not_wait() {
         let (mut from, to) = std::io::pipe().unwrap();
         let home = Home::open(to, PATIENCE).unwrap();
         home.set_alone();

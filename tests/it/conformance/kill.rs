@@ -8,47 +8,31 @@
 //! A seed determines cases, victims and delays. The activity of a victim when its delay expires
 //! depends on the machine, so a failing run is likely, but not certain, to fail again.
 
+mod processes;
+
 use crate::{
-    harness::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in},
+    harness::{DIRECTORY, OUTCOME, Processes, TOOK, outcome_in},
     number,
 };
 use fabric_conformance::{CASES, Case, Harness, RankOutcome};
+use fastrand::Rng;
 use process_tests::table::publish;
+use processes::{HANG, ORPHANS_END, ends, execute, running, shared_memory_files};
 use rdma_fabric::{FabricError, Rank};
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fmt, fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 /// The variable with the number of kills.
 const KILLS: &str = "CONFORMANCE_KILLS";
+
 /// The variable with the seed of the campaign.
 const SEED: &str = "CONFORMANCE_SEED";
-/// Ten times as long as any case and the launcher's grace period take.
-const HANG: Duration = Duration::from_secs(60);
-/// The time that a killed launcher's ranks may live on.
-const ORPHANS_END: Duration = Duration::from_secs(2);
-
-/// A sequence of numbers that depends on its seed only (splitmix64).
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-}
 
 /// One job of a case: its number in the test, and its ranks.
 #[derive(Clone, Copy, Debug)]
@@ -116,50 +100,6 @@ impl fmt::Display for Tally {
         writeln!(f, "| processes left over | {} |", self.orphans.len())?;
         writeln!(f, "| files left over in `/dev/shm` | {} |", self.leftovers.len())
     }
-}
-
-/// Returns whether process `pid` was started for `directory`, directly or as a child of such a
-/// process.
-fn belongs(pid: &str, directory: &Path) -> bool {
-    let wanted = format!("{DIRECTORY}={}", directory.display());
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-}
-
-/// Returns the processes that were started for `directory` and still run.
-fn running(directory: &Path) -> Vec<String> {
-    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().into_string().ok());
-    numbers.filter(|name| name.bytes().all(|b| b.is_ascii_digit()) && belongs(name, directory)).collect()
-}
-
-fn shared_memory_files() -> BTreeSet<String> {
-    let all = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-}
-
-fn execute(case: &str, directory: &Path, kill: Option<String>) -> Child {
-    fs::create_dir_all(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
-    let mut command = Command::new(env::current_exe().expect("the running test has a path"));
-    command.args(["--exact", &format!("conformance::processes::{case}"), "--quiet", "--test-threads=1"]);
-    command.env(DIRECTORY, directory).env("RUST_BACKTRACE", "0");
-    if let Some(kill) = kill {
-        command.env(KILL, kill);
-    }
-    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.spawn().expect("to execute the running test again")
-}
-
-/// Waits for the process, at most for `longest`. Returns whether it ended by itself.
-fn ends(child: &mut Child, longest: Duration) -> bool {
-    let deadline = Instant::now() + longest;
-    while child.try_wait().expect("a child").is_none() {
-        if Instant::now() >= deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    true
 }
 
 fn pace(case: &'static str, directory: &Path) -> Result<Pace, String> {
@@ -262,13 +202,13 @@ fn one_kill(tally: &mut Tally, number: u32, target: Target, victim: Victim, dire
 
 fn campaign(kills: u32, seed: u64) -> Tally {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kill-{}", std::process::id()));
-    let (mut draw, targets) = (Draw(seed), targets());
+    let (mut random, targets) = (Rng::with_seed(seed), targets());
     let mut paces: BTreeMap<&str, Pace> = BTreeMap::new();
     let mut tally = Tally { seed, ..Tally::default() };
     let before = shared_memory_files();
     let place = |name: String| -> PathBuf { scratch.join(name) };
     for number in 0..kills {
-        let target = targets[draw.below(targets.len())];
+        let target = targets[random.usize(..targets.len())];
         let pace = match paces.get(target.case) {
             Some(pace) => pace.clone(),
             None => match pace(target.case, &place(format!("pace-{}", target.case))) {
@@ -279,7 +219,7 @@ fn campaign(kills: u32, seed: u64) -> Tally {
                 }
             },
         };
-        let (who, when) = (draw.below(8 * target.ranks), draw.next());
+        let (who, when) = (random.usize(..8 * target.ranks), random.u64(..));
         let victim = match who / 8 {
             // One victim in eight is the launcher.
             _ if who % 8 == 7 => Victim::Launcher(when % pace.all.max(1)),
@@ -302,7 +242,7 @@ fn campaign(kills: u32, seed: u64) -> Tally {
 }
 
 #[test]
-fn what_must_not_be_is_found() {
+fn forbidden_outcomes_are_found() {
     assert!(judge(&RankOutcome::Ended(String::new())).is_some());
     assert!(judge(&RankOutcome::Failed(FabricError::PeerLost { rank: Rank::new(3) }.to_string())).is_some());
     for wrong in [FabricError::PeersLeft, FabricError::Corrupt { rank: Rank::new(0), what: &"a slot" }] {

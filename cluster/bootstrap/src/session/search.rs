@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_for_a_lease_is_not_waited_for() {
+    fn a_rank_silent_for_a_lease_is_skipped() {
         let (mut search, now) = search(2);
         assert_eq!(search.next(now), Step::Dial(0));
         assert_eq!(search.next(now + LEASE / 2), Step::Dial(1));

@@ -62,7 +62,7 @@ fn a_rank_that_waits_no_more_is_not_asked() {
 }
 
 #[test]
-fn an_end_is_told_before_the_question() {
+fn an_end_is_reported_before_the_question() {
     let (_coordinator, team) = team(plan(3));
     waits(&team[0].session, 1);
     waits(&team[1].session, 2);

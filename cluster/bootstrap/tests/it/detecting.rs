@@ -148,7 +148,7 @@ fn ranges() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
 
 proptest! {
     #[test]
-    fn what_is_written_as_a_list_is_read(entries in prop::collection::vec(("[a-z][a-z-]{0,4}", prop::option::of(ranges()), "[a-z]{0,3}"), 1..6)) {
+    fn list_variables_are_parsed(entries in prop::collection::vec(("[a-z][a-z-]{0,4}", prop::option::of(ranges()), "[a-z]{0,3}"), 1..6)) {
         let (mut text, mut names) = (Vec::new(), Vec::new());
         for (head, ranges, tail) in entries {
             let Some(ranges) = ranges else {

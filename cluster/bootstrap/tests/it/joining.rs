@@ -45,7 +45,7 @@ fn sixty_four_ranks_exchange_in_some_milliseconds() {
 }
 
 #[test]
-fn an_exchange_names_who_did_not_come_and_the_next_is_good() {
+fn an_exchange_names_absent_ranks_and_the_next_succeeds() {
     let (_coordinator, team) = team(plan(3));
     let short = Duration::from_millis(100);
     let got = at_once(&team[..2], |_, session| session.exchange(b"", short));

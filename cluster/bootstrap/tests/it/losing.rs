@@ -28,7 +28,7 @@ fn resumed(events: &[Event]) -> (u64, Vec<u32>) {
 }
 
 #[test]
-fn survivors_drain_and_reopen_before_a_loss_is_told() {
+fn survivors_drain_and_reopen_before_a_loss_is_reported() {
     let (coordinator, mut team) = team(plan(4));
     drop(team.remove(1));
     let contacts = [0, 1, 2, 3].map(|rank| (rank != 1).then(|| contact(1, rank)));
@@ -44,7 +44,7 @@ fn survivors_drain_and_reopen_before_a_loss_is_told() {
 }
 
 #[test]
-fn an_exchange_fails_after_the_loss_is_told() {
+fn an_exchange_fails_after_the_loss_is_reported() {
     let (_coordinator, mut team) = team(plan(3));
     let dying = team.pop().unwrap();
     let error = std::thread::scope(|scope| {
@@ -59,7 +59,7 @@ fn an_exchange_fails_after_the_loss_is_told() {
 }
 
 #[test]
-fn who_has_left_still_drains() {
+fn a_departed_rank_still_drains() {
     let (_coordinator, mut team) = team(plan(3));
     team[0].session.left().unwrap();
     drop(team.remove(1));
@@ -90,7 +90,7 @@ fn odd_team(plan: Plan, answers: impl FnMut(&Speaker, &Event) + Send + 'static) 
 }
 
 #[test]
-fn who_does_not_drain_is_lost_too() {
+fn a_rank_that_does_not_drain_is_lost() {
     let lease = Duration::from_millis(400);
     let (_coordinator, mut team) = odd_team(Plan { lease, ..plan(4) }, |_, _| ());
     drop(team.remove(0));
@@ -103,7 +103,7 @@ fn who_does_not_drain_is_lost_too() {
 }
 
 #[test]
-fn who_does_not_reopen_is_lost_too() {
+fn a_rank_that_does_not_reopen_is_lost() {
     let lease = Duration::from_millis(400);
     let only_drains = |speaker: &Speaker, event: &Event| {
         if let Event::Drain { epoch, .. } = event {
@@ -137,7 +137,7 @@ fn answers_to_an_earlier_epoch_count_for_nothing() {
 }
 
 #[test]
-fn who_tells_that_it_is_lost_owes_no_answer() {
+fn a_rank_that_reports_its_loss_need_not_answer() {
     let (_coordinator, mut team) = odd_team(plan(4), |_, _| ());
     drop(team.remove(0));
     assert!(matches!(team[2].next(), Event::Drain { .. }));
@@ -152,7 +152,7 @@ fn who_tells_that_it_is_lost_owes_no_answer() {
 }
 
 #[test]
-fn hosts_of_ranks_are_told_apart_by_their_nodes() {
+fn hosts_are_distinguished_by_their_nodes() {
     let (coordinator, secret) = coordinator(plan(2));
     let same = |rank| Hello { host: "name".into(), node: "machine".into(), ..hello(rank, 2) };
     let team = crate::team::join_all(coordinator.address(), &secret, vec![same(0), same(1)]);

@@ -41,7 +41,7 @@ fn an_exchange_goes_on_and_so_do_later_ones() {
 }
 
 #[test]
-fn who_leaves_in_between_has_left() {
+fn a_departure_during_succession_counts() {
     let (coordinator, team) = lasting_team(3);
     team[0].session.left().unwrap();
     assert_eq!([team[1].next(), team[2].next()], [Event::Left { rank: 0 }, Event::Left { rank: 0 }]);
@@ -61,7 +61,7 @@ fn who_leaves_in_between_has_left() {
 }
 
 #[test]
-fn an_abort_in_between_reaches_everybody() {
+fn an_abort_during_succession_reaches_all() {
     let (coordinator, team) = lasting_team(3);
     scope(|scope| {
         scope.spawn(|| drop(coordinator));
@@ -94,7 +94,7 @@ fn a_deadlock_is_found_by_the_next_coordinator() {
 }
 
 #[test]
-fn who_has_the_coordinator_and_ends_is_succeeded_too() {
+fn a_host_of_the_coordinator_that_ends_is_succeeded() {
     let (coordinator, mut team) = lasting_team(4);
     drop(coordinator);
     team.iter().for_each(resumes);

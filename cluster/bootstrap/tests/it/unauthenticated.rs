@@ -9,7 +9,7 @@ use std::{
 };
 
 #[test]
-fn a_wrong_secret_is_told_and_disturbs_nobody() {
+fn a_wrong_secret_is_reported_and_disturbs_no_other() {
     let (coordinator, secret) = coordinator(plan(2));
     let error = join(coordinator.address(), &Secret::random().unwrap(), hello(0, 2), answer(0)).err().unwrap();
     assert!(matches!(error, Error::WrongSecret { .. }), "{error}");
@@ -18,7 +18,7 @@ fn a_wrong_secret_is_told_and_disturbs_nobody() {
 }
 
 #[test]
-fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
+fn garbage_silence_and_many_connections_are_dropped() {
     let (coordinator, secret) = coordinator(plan(2));
     let address = coordinator.address();
     let connect = || TcpStream::connect(address).unwrap();
@@ -53,7 +53,7 @@ fn garbage_and_silence_and_many_connections_are_dropped_and_disturb_nobody() {
 }
 
 #[test]
-fn another_version_is_told() {
+fn another_version_is_reported() {
     let listener = std::net::TcpListener::bind(crate::team::ANYWHERE).unwrap();
     let address = listener.local_addr().unwrap();
     let serve = std::thread::spawn(move || {

@@ -55,7 +55,7 @@ fn a_direct_put_is_visible_before_what_waits_for_it() {
 /// Operations that wait for a failed operation, by its handle or for all, do not start; those that
 /// wait for an earlier one, or for nothing, do.
 #[test]
-fn what_waits_for_a_failure_is_not_started() {
+fn operations_behind_a_failure_do_not_start() {
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         let begun = Arc::new(AtomicU8::new(0));
         let noting = |number: u8| -> super::Flight {

@@ -38,7 +38,7 @@ fn different_servers_work_at_the_same_time() {
 /// Every rank copies between all others, to locations that no other rank uses; there are more
 /// copies than some ranks have slots.
 #[test]
-fn everybody_asks_everybody() {
+fn all_ranks_delegate_to_all() {
     for slots in [1, 3, 64] {
         all_ask_all(slots);
     }
@@ -82,7 +82,7 @@ fn all_ask_all(slots: usize) {
 }
 
 #[test]
-fn what_is_wrong_is_refused_before_anything_moves() {
+fn misuse_is_refused_before_bytes_move() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
         let acp = Acp::init_with(&fabric, Options::default().starter_bytes(64)).await?;
         let at = starters(&acp)?;
@@ -207,7 +207,7 @@ fn a_machine_without_atomics() {
 /// A delegated operation makes progress even if its future was dropped, and does not affect later
 /// operations.
 #[test]
-fn atomics_that_nobody_awaits_are_carried_through() {
+fn atomics_without_a_wait_are_executed() {
     for mode in [Mode::Direct, Mode::CommandQueue] {
         everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
             let acp = Acp::init_with(&fabric, Options::default().mode(mode).atomics(Atomics::Delegated)).await?;

@@ -3,24 +3,13 @@
 use crate::harness::{everywhere, meet, survivors};
 use acp::{Acp, AcpError, GlobalAddress, Options, Result};
 use core::time::Duration;
+use fastrand::Rng;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
 use std::collections::BTreeMap;
 
 const HEAP: usize = 4 << 10;
 /// The largest allocation: the heap without its own words and the two marks of a block.
 const MOST: usize = HEAP - 40 - 16;
-
-/// SplitMix64: a seed yields the same numbers on all platforms.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-}
 
 async fn begin(fabric: &Fabric) -> Result<Acp> {
     Acp::init_with(fabric, Options::default().heap_bytes(HEAP)).await
@@ -42,12 +31,12 @@ fn blocks_do_not_overlap_and_grow_together() {
         for seed in 0..4 {
             println!("seed {seed}");
             if acp.rank().number() == seed as u32 % 2 {
-                let mut dice = Dice(seed);
-                let home = Rank::new(dice.below(2) as u32);
+                let mut random = Rng::with_seed(seed);
+                let home = Rank::new(random.usize(..2) as u32);
                 let mut taken = BTreeMap::<u64, (GlobalAddress, usize)>::new();
                 for _ in 0..200 {
-                    if dice.below(5) < 3 {
-                        let bytes = dice.below(400);
+                    if random.usize(..5) < 3 {
+                        let bytes = random.usize(..400);
                         match acp.malloc(bytes, home).await {
                             Ok(at) => {
                                 assert_eq!((at.rank(), at.offset() % 8), (home, 0));
@@ -67,7 +56,7 @@ fn blocks_do_not_overlap_and_grow_together() {
                             }
                             Err(error) => return Err(error.into()),
                         }
-                    } else if let Some(start) = taken.keys().copied().nth(dice.below(taken.len().max(1))) {
+                    } else if let Some(start) = taken.keys().copied().nth(random.usize(..taken.len().max(1))) {
                         let (at, bytes) = taken.remove(&start).expect("it is there");
                         let mut seen = vec![0u8; bytes];
                         acp.read(at, &mut seen).await?;
@@ -113,9 +102,9 @@ fn all_ranks_use_one_heap_at_once() {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
         let acp = begin(&fabric).await?;
         let (me, home) = (u64::from(acp.rank().number()), Rank::new(1));
-        let (mut dice, mut own) = (Dice(me), Vec::new());
+        let (mut random, mut own) = (Rng::with_seed(me), Vec::new());
         for round in 0..60 {
-            let bytes = 8 * (1 + dice.below(20));
+            let bytes = 8 * (1 + random.usize(..20));
             match acp.malloc(bytes, home).await {
                 Ok(at) => {
                     let pattern = vec![me << 32 | round; bytes / 8];
@@ -125,8 +114,8 @@ fn all_ranks_use_one_heap_at_once() {
                 Err(AcpError::HeapExhausted { .. }) => assert!(!own.is_empty() || round > 0),
                 Err(error) => return Err(error.into()),
             }
-            while own.len() > 6 || (!own.is_empty() && dice.below(3) == 0) {
-                let (at, pattern) = own.swap_remove(dice.below(own.len()));
+            while own.len() > 6 || (!own.is_empty() && random.usize(..3) == 0) {
+                let (at, pattern) = own.swap_remove(random.usize(..own.len()));
                 let mut seen = vec![0u64; pattern.len()];
                 acp.read(at, &mut seen).await?;
                 assert_eq!(seen, pattern);

@@ -141,7 +141,7 @@ fn a_copy_past_the_queue_is_completed() {
 }
 
 #[test]
-fn what_is_wrong_is_told_where_it_is_found() {
+fn misuse_is_reported_where_it_is_found() {
     for options in ways() {
         everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
             let acp = Acp::init_with(&fabric, options.starter_bytes(64)).await?;

@@ -1,8 +1,9 @@
 //! Segmented buffers.
 
-use crate::{channels::Dice, harness::everywhere};
+use crate::harness::everywhere;
 use acp::{Acp, AcpError, GlobalAddress};
 use core::time::Duration;
+use fastrand::Rng;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 
 async fn buffer(acp: &Acp, bytes: usize) -> acp::Result<GlobalAddress> {
@@ -17,7 +18,7 @@ fn segments_go_round() {
         let acp = Acp::init(&fabric).await?;
         let (me, peer) = (acp.rank().number(), Rank::new(1 - acp.rank().number()));
         let own = buffer(&acp, SEGMENTS * 800).await?;
-        let mut dice = Dice(u64::from(me));
+        let mut random = Rng::with_seed(u64::from(me));
         if me == 0 {
             let mut source = acp.segment_source(peer, own, 800, SEGMENTS).await?;
             assert!(!source.is_connected()? && !source.is_ready()?);
@@ -31,7 +32,7 @@ fn segments_go_round() {
                 let (head, sent, tail) = (source.head()?, source.sent()?, source.tail()?);
                 assert!(head <= sent && sent <= tail && tail == round + 1, "{head} {sent} {tail}");
                 assert!(tail <= source.head()? + SEGMENTS as u64);
-                if dice.below(3) == 0 {
+                if random.usize(..3) == 0 {
                     fabric.sleep(Duration::from_micros(30)).await;
                 }
             }
@@ -63,7 +64,7 @@ fn segments_go_round() {
                 acp.read(segment, &mut seen).await?;
                 assert_eq!(seen, [round; 100]);
                 destination.ready()?;
-                if dice.below(3) == 0 {
+                if random.usize(..3) == 0 {
                     fabric.sleep(Duration::from_micros(30)).await;
                 }
             }

@@ -45,7 +45,7 @@ fn what_is_ordered_behind_a_copy_within_own_memory_reads_after_it() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn what_is_ordered_behind_an_atomic_reads_after_its_result_is_stored() {
+fn operations_after_an_atomic_read_after_its_result_is_stored() {
     ordered(First::Atomic, 8).for_each(never);
 }
 
@@ -61,7 +61,7 @@ fn what_is_ordered_behind_a_long_copy_reads_after_it() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn what_is_ordered_in_a_queue_reads_after_what_is_ahead() {
+fn operations_in_a_queue_read_after_earlier_ones() {
     let direct = Options::default();
     let ways = [direct.mode(Mode::CommandQueue), direct.mode(Mode::Split).bypass(true)];
     for options in ways {

@@ -1,7 +1,8 @@
 //! Work spaces against an array.
 
-use crate::{harness::everywhere, heap::Dice};
+use crate::harness::everywhere;
 use acp::{Acp, AcpError, Options, Striping, WorkSpace};
+use fastrand::Rng;
 use rdma_fabric::{Amo, Fabric, ProgramResult, Rank};
 
 fn striping(first_rank: u32, bytes_per_rank: usize) -> Striping {
@@ -19,11 +20,11 @@ fn a_work_space_is_an_array() {
             let mut oracle = vec![0u8; bytes];
             for turn in 0..30u64 {
                 // All draw the same random numbers; one rank acts, and all check.
-                let mut dice = Dice(seed << 8 | turn);
-                let (at, how, actor) = (dice.below(bytes), dice.below(2), dice.below(3));
-                let count = dice.below(bytes - at + 1);
-                let new: Vec<u8> = (0..count).map(|_| dice.below(256) as u8).collect();
-                let there = acp.starter(Rank::new(dice.below(3) as u32))?;
+                let mut random = Rng::with_seed(seed << 8 | turn);
+                let (at, how, actor) = (random.usize(..bytes), random.usize(..2), random.usize(..3));
+                let count = random.usize(..bytes - at + 1);
+                let new: Vec<u8> = (0..count).map(|_| random.usize(..256) as u8).collect();
+                let there = acp.starter(Rank::new(random.usize(..3) as u32))?;
                 oracle[at..at + count].copy_from_slice(&new);
                 if acp.rank().index() == actor {
                     if how == 0 {

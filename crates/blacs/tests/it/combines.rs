@@ -166,9 +166,8 @@ fn every_shape_is_combined_in_every_precision() {
 
 /// Numbers whose sum depends on the order of additions.
 fn rough(who: usize, at: usize) -> f64 {
-    let seed = (who as u64 * 1000 + at as u64 + 1).wrapping_mul(6_364_136_223_846_793_005);
-    let mixed = (seed ^ seed >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 11) as f64 * 2f64.powi((mixed % 64) as i32 - 80)
+    let mut random = fastrand::Rng::with_seed(who as u64 * 1000 + at as u64);
+    random.f64() * 2f64.powi(random.i32(-27..37))
 }
 
 /// The members start at different times. The bits must not depend on that, nor differ between the

@@ -153,7 +153,7 @@ fn a_message_of_another_length_is_an_error_at_the_receiver() {
 
 /// No member waits forever, and the scope can be used afterwards.
 #[test]
-fn all_that_depend_on_a_wrong_shape_are_told() {
+fn a_wrong_shape_is_reported_to_all_dependents() {
     everywhere(5, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
         let grid = blacs.grid(Order::RowMajor, 1, 5).await?.expect("all processes");

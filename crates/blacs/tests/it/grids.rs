@@ -129,7 +129,7 @@ fn a_grid_is_made_of_another_ones_processes() {
 
 /// The requests conflict: the processes that agree get their grid if they are all of its members.
 #[test]
-fn who_asks_for_another_grid_than_the_others_is_told() {
+fn a_differing_grid_is_reported() {
     everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut blacs = Blacs::begin(&fabric).await?;
         let (rows, columns) = if blacs.me() < 2 { (1, 2) } else { (2, 2) };

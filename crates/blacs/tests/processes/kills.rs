@@ -24,7 +24,7 @@ const SCENES: [&str; 10] = [
 const POINTS: &str = "KILLED_POINTS";
 
 #[test]
-fn others_are_told_of_a_rank_that_dies_while_they_call() {
+fn a_death_during_a_call_is_reported() {
     let points = env::var(POINTS).map_or(2, |points| points.parse().expect("a number"));
     for (turn, scene) in SCENES.into_iter().enumerate() {
         for point in 0..points {

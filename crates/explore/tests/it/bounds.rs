@@ -10,7 +10,7 @@ use std::{
 };
 
 #[test]
-fn a_step_without_an_end_is_cut_and_told() {
+fn an_endless_step_is_cut_and_reported() {
     assert!(matches!(retrying(true).verdict, Verdict::Exhausted));
     let report = retrying(false);
     assert!(matches!(report.verdict, Verdict::Stopped(Stop::Steps(8))), "{report}");

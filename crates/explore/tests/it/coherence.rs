@@ -160,7 +160,7 @@ fn readers_agree_which_of_two_writes_was_first() {
 /// O15: a rank that sees a value that another rank passed on also sees the writes that the other
 /// rank had seen.
 #[test]
-fn what_was_seen_and_passed_on_is_there() {
+fn a_value_seen_and_passed_on_is_visible() {
     let look = |view: &View<'_>| view.fact(0);
     let ends = seen(explorer(3, false), look, |fabric| async move {
         let region = fabric.alloc_symmetric(16).await?;

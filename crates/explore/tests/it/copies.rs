@@ -94,7 +94,7 @@ fn is_unsupported(outcome: Result<()>) -> bool {
 }
 
 #[test]
-fn what_is_not_explored_is_refused_by_name() {
+fn unexplored_operations_are_refused_by_name() {
     let mut caps = Caps::weakest();
     caps.third_party_copy = true;
     Explorer::new(3)

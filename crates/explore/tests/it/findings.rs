@@ -161,7 +161,7 @@ async fn resets(fabric: Fabric) -> ProgramResult<()> {
 }
 
 #[test]
-fn a_lost_store_is_a_finding_told_replayed_and_sampled() {
+fn a_lost_store_is_found_replayed_and_sampled() {
     let (coherent, loses) = (|| coherence::explorer(2, true), || coherence::explorer(2, false));
     coherent().run(resets).expect_exhausted();
     finds(loses, resets, "the store is lost", &["reads 0x1 and will write"]);

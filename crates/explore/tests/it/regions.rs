@@ -49,7 +49,7 @@ fn a_region_goes_with_its_program() {
 
 /// A resolves a word of B and does not use it.
 #[test]
-fn who_only_resolves_is_told_too() {
+fn resolving_reports_a_drop() {
     for explorer in [Explorer::new(2), Explorer::new(2).unreduced()] {
         let ends = seen(
             explorer,
@@ -70,7 +70,7 @@ fn who_only_resolves_is_told_too() {
 /// B drops its region itself, before its program ends. A's atomic or get is in flight, or is posted
 /// later.
 #[test]
-fn handles_tell_who_came_too_late() {
+fn handles_report_late_operations() {
     let program = |atomic: bool| {
         move |fabric: Fabric| async move {
             let region = fabric.alloc_symmetric(8).await?;
@@ -219,7 +219,7 @@ fn what_a_detached_future_uses_it_has_to_own() {
 
 /// A dropped region and a death are reported by different errors.
 #[test]
-fn a_loss_and_a_drop_are_told_apart() {
+fn a_loss_and_a_drop_are_distinguished() {
     let ends = seen(
         Explorer::new(2).mortal(B),
         |view| view.fact(0),

@@ -61,7 +61,7 @@ fn a_missing_flush_ends_with_what_is_still_on_its_way() {
 }
 
 #[test]
-fn random_runs_are_told_in_the_same_words() {
+fn random_runs_are_described_in_the_same_words() {
     let failures = (0..100).filter_map(|seed| named().sample(seed, 1, publish::<1>).failure);
     let failure = failures.into_iter().find(|failure| failure.timeline[0].contains("waits")).expect("a seed shows it");
     let wanted = "
@@ -78,7 +78,7 @@ fn random_runs_are_told_in_the_same_words() {
 }
 
 #[test]
-fn each_word_of_a_put_is_told_up_to_a_number() {
+fn words_of_a_put_are_shown_up_to_a_limit() {
     let told = |report: Report| report.expect_violation().timeline[0].clone();
     assert_eq!(
         told(named().run(publish::<3>)),
@@ -135,7 +135,7 @@ fn whatever_is_on_its_way_is_named() {
 
 /// Both ranks wait, one of them for two events, and a notice that has arrived is never taken.
 #[test]
-fn a_deadlock_says_who_waits_for_what() {
+fn a_deadlock_names_ranks_and_conditions() {
     let report = Explorer::new(2).name(0, 0, "turn").run(|fabric: Fabric| async move {
         let region = kept(&fabric, 8).await?;
         let turn = region.word::<u64>(&fabric, 0)?;
@@ -165,7 +165,7 @@ fn a_deadlock_says_who_waits_for_what() {
 
 /// A rank waits, and so does a future that it has detached.
 #[test]
-fn waits_of_several_tasks_are_told_together() {
+fn waits_of_several_tasks_are_shown_together() {
     let again = Explorer::new(1).name(0, 0, "word").replay("A0+0:A0AA1", |fabric| async move {
         let word = kept(&fabric, 8).await?.word::<u64>(&fabric, 0)?;
         let (owner, there) = (fabric.clone(), word.as_remote());
@@ -236,7 +236,7 @@ fn a_rank_that_polls_is_named_and_so_is_what_it_polls() {
 
 /// A step's declared result leaves out a value that is put later.
 #[test]
-fn a_step_declared_wrongly_is_told_by_what_differs() {
+fn a_wrong_step_declaration_is_reported_with_the_difference() {
     let report = Explorer::new(2).name(0, 0, "count").name(0, 8, "copy").run(|fabric: Fabric| async move {
         let region = kept(&fabric, 16).await?;
         let before = fabric.fetch_add(&fabric.remote_word(region.at(A, 0))?, 1u64).await?;

@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_given_back_is_free_again(sizes in prop::collection::vec(1usize..300, 1..40), order in any::<u64>()) {
+        fn returned_memory_is_free_again(sizes in prop::collection::vec(1usize..300, 1..40), order in any::<u64>()) {
             let all = 0..2000;
             let mut free = Vec::from([all.clone()]);
             let mut taken: Vec<_> = sizes.iter().filter_map(|size| take(&mut free, *size)).collect();

@@ -93,7 +93,7 @@ fn any_index_and_explicit_ones_share_a_spool() {
 
 /// A server: each of the other members sends several requests; none is lost or duplicated.
 #[test]
-fn a_server_hears_everybody() {
+fn a_server_receives_from_all() {
     for spool in [false, true] {
         everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
             let options = Options::default();

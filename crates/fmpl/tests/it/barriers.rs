@@ -9,7 +9,7 @@ use tofu2_sim::virt::{Job, Platform};
 const SIZES: [usize; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16];
 
 #[test]
-fn nobody_leaves_a_barrier_before_all_have_come() {
+fn no_member_leaves_a_barrier_before_all_have_entered() {
     for members in SIZES {
         everywhere(members, &async |fabric: Fabric| -> ProgramResult<()> {
             let fmpl = Fmpl::init(&fabric).await?;

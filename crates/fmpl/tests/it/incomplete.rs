@@ -135,7 +135,7 @@ fn a_member_that_ends_without_a_collective_is_named() {
 }
 
 #[test]
-fn the_loss_of_a_member_is_told_to_all() {
+fn the_loss_of_a_member_is_reported_to_all() {
     for lost in 0..7 {
         let told = survivors(7, &async |fabric: Fabric| -> ProgramResult<Vec<FmplError>> {
             let mut world = Group::world(&fabric).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
 #[test]
-fn a_message_that_is_too_long_is_told_to_both_ends() {
+fn a_message_that_is_too_long_is_an_error_at_both_ends() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
         let fmpl = Fmpl::init(&fabric).await?;
         let world = fmpl.world();
@@ -37,7 +37,7 @@ fn a_message_that_is_too_long_is_told_to_both_ends() {
 }
 
 #[test]
-fn a_spooled_message_that_is_too_long_is_told_by_the_next_look() {
+fn a_spooled_message_that_is_too_long_is_an_error_at_the_next_poll() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
         let fmpl = Fmpl::init_with(&fabric, Options::default().spool(1000, Duration::ZERO)).await?;
         let world = fmpl.world();
@@ -90,7 +90,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn a_receive_buffer_that_is_gone_is_told_to_both_ends() {
+fn a_dropped_receive_buffer_is_an_error_at_both_ends() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
         let fmpl = Fmpl::init(&fabric).await?;
         let world = fmpl.world();

@@ -49,7 +49,7 @@ fn points(few: usize) -> usize {
 
 /// Kills before and after the calls of the fabric that the victim makes first, in turn.
 #[test]
-fn others_are_told_of_a_rank_that_dies_in_a_call() {
+fn a_death_in_a_call_is_reported_to_others() {
     let points = points(3);
     for (turn, scene) in SCENES.into_iter().enumerate().filter(|(_, (scene, _))| *scene != "finalize") {
         for point in 0..points {
@@ -62,7 +62,7 @@ fn others_are_told_of_a_rank_that_dies_in_a_call() {
 
 /// Kills at some time, regardless of the state of the job.
 #[test]
-fn others_are_told_of_a_rank_that_dies_at_some_time() {
+fn a_death_at_a_random_time_is_reported_to_others() {
     let points = points(2);
     for (turn, scene) in SCENES.into_iter().enumerate() {
         for point in 0..points {

@@ -1,6 +1,7 @@
 //! Files that this crate did not make.
 
 use crate::children::{Place, SOON};
+use fastrand::Rng;
 use named_lock::{Error, NamedLock};
 use process_tests::child::{Child, this_program};
 use std::{
@@ -61,14 +62,8 @@ pub(crate) fn garbage_is_refused_or_reported() {
     let len = fs::metadata(&path).expect("there").len() as usize;
     let whole = fs::read(&path).expect("read");
     // Zeros, and random bytes.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    let garbage: Vec<u8> = (0..len).map(|_| random() as u8).collect();
+    let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
+    let garbage: Vec<u8> = (0..len).map(|_| random.u8(..)).collect();
     for bytes in [vec![0; len], garbage.clone()] {
         fs::write(&path, bytes).expect("written");
         refused(&path, "no lock of this version");
@@ -83,8 +78,8 @@ pub(crate) fn garbage_is_refused_or_reported() {
             _ => (4096, len),
         };
         for _ in 0..=turn * 20 {
-            let at = from + random() as usize % (to - from);
-            bytes[at] = random() as u8;
+            let at = random.usize(from..to);
+            bytes[at] = random.u8(..);
         }
         if turn % 10 == 1 {
             bytes[from..to].copy_from_slice(&garbage[from..to]);

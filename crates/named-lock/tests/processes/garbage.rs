@@ -2,6 +2,7 @@
 
 use crate::children::{Place, SOON};
 use fabric_conformance::watchdog::{LIMIT_VARIABLE, watch};
+use fastrand::Rng;
 use named_lock::{Error, NamedLock};
 use process_tests::child::{Child, this_program};
 use std::{
@@ -21,22 +22,6 @@ const DEADLINE: Duration = Duration::from_millis(10);
 /// Opening waits up to 10 s for room.
 const OPENING: Duration = Duration::from_secs(30);
 const PAGE: u64 = 4096;
-
-/// Random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 pub(crate) fn calls_keep_their_deadlines_with_garbage_in_the_file() {
     let each = FILES / WORKERS;
@@ -76,11 +61,11 @@ fn within<T>(name: &str, limit: Duration, act: impl FnOnce() -> T) -> T {
 
 /// Returns the number of calls that reported an error of the file.
 fn one(seed: u64) -> u32 {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let place = Place::new();
     let lock = place.open();
     // A process that holds the lock or waits for it is killed, before or after the file is damaged.
-    let role = ["write", "read", "wait-to-write"][random.below(3) as usize];
+    let role = ["write", "read", "wait-to-write"][random.usize(..3)];
     let mut holder = place.start(if role == "wait-to-write" { "write" } else { role }, &[]);
     holder.expect_line("holds");
     let mut waiter = (role == "wait-to-write").then(|| place.start(role, &[]));
@@ -88,7 +73,7 @@ fn one(seed: u64) -> u32 {
         waiter.expect_line("waits");
     }
     let victim = waiter.as_ref().unwrap_or(&holder);
-    let kill_first = random.below(2) == 0;
+    let kill_first = random.bool();
     if kill_first {
         victim.kill();
     }
@@ -121,29 +106,29 @@ fn one(seed: u64) -> u32 {
 }
 
 /// Overwrites two or more pages after the header, or some words.
-fn damage(place: &Place, random: &mut Random) {
+fn damage(place: &Place, random: &mut Rng) {
     let file = File::options().read(true).write(true).open(place.path()).expect("opened");
     let pages = fs::metadata(place.path()).expect("there").len() / PAGE;
     // The first pages hold the slots and the home's part of the lock.
-    let near = 1 + random.below(12);
-    for _ in 0..2 + random.below(6) {
-        let page = if random.below(2) == 0 { 1 + random.below(near) } else { 1 + random.below(pages - 1) };
+    let near = 1 + random.u64(..12);
+    for _ in 0..2 + random.u64(..6) {
+        let page = if random.bool() { 1 + random.u64(..near) } else { 1 + random.u64(..pages - 1) };
         let mut bytes = vec![0; PAGE as usize];
         file.read_exact_at(&mut bytes, page * PAGE).expect("read");
-        let how = random.below(4);
+        let how = random.u64(..4);
         for word in bytes.chunks_exact_mut(8) {
             let value = match how {
-                0 => random.next(),
+                0 => random.u64(..),
                 // Values typical of a lock's words: small numbers and flags.
-                1 => random.below(256) << (8 * random.below(8)),
+                1 => random.u64(..256) << (8 * random.u64(..8)),
                 2 => u64::MAX,
-                _ if random.below(8) > 0 => continue,
-                _ => random.next() >> random.below(64),
+                _ if random.u64(..8) > 0 => continue,
+                _ => random.u64(..) >> random.u64(..64),
             };
             word.copy_from_slice(&value.to_ne_bytes());
         }
         file.write_all_at(&bytes, page * PAGE).expect("written");
-        if random.below(3) == 0 {
+        if random.u64(..3) == 0 {
             thread::yield_now();
         }
     }

@@ -192,7 +192,7 @@ fn tables_of_another_request_are_refused() {
 }
 
 #[test]
-fn what_is_no_such_table_is_refused() {
+fn invalid_tables_are_refused() {
     let corrupt = Some(PrdmaError::Fabric(FabricError::Corrupt { rank: Rank::new(1), what: &"seal of a table" }));
     for (nth, kind) in [(1, Terms::KIND), (2, CpuContact::KIND)] {
         for to in [To::Open(kind), To::Words(kind), To::Earlier(3 - nth)] {

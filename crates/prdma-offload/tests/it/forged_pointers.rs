@@ -6,6 +6,7 @@
 //! panics.
 
 use checks::jobs::threads;
+use fastrand::Rng;
 use prdma_offload::{Buffer, Edge, Form, Layout, Neighbourhood, Options, PrdmaError, Topology};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr, join};
 use std::{
@@ -28,26 +29,10 @@ const PATIENCE: Duration = Duration::from_millis(25);
 /// Elements of a block.
 const BLOCK: usize = 40;
 
-/// A sequence of numbers that depends only on its seed (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ bits >> 31
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-}
-
 /// The thread that overwrites all memory it can access.
 struct Forger {
     fabric: Fabric,
-    numbers: Numbers,
+    random: Rng,
     /// The last known generation of each index that a rank may have used.
     generations: HashMap<(u32, u32), u32>,
     /// Accessible regions, each with its length in words.
@@ -67,7 +52,7 @@ impl Forger {
         let all = (0..fabric.ranks() as u32).flat_map(|rank| indices.clone().map(move |index| (rank, index)));
         let generations = all.map(|place| (place, 1)).collect();
         let (open, keys, copies) = (Vec::new(), Vec::new(), Vec::new());
-        Forger { fabric, numbers: Numbers(seed), generations, open, keys, copies, locked: 0, written: 0 }
+        Forger { fabric, random: Rng::with_seed(seed), generations, open, keys, copies, locked: 0, written: 0 }
     }
 
     /// Searches for regions.
@@ -97,10 +82,10 @@ impl Forger {
 
     /// Returns some words of an accessible region.
     fn somewhere(&mut self) -> Option<(RemoteAddr, usize)> {
-        let (addr, words) = *self.open.get(self.numbers.below(self.open.len()))?;
-        let first = self.numbers.below(words as usize);
+        let (addr, words) = *self.open.get(self.random.usize(..self.open.len().max(1)))?;
+        let first = self.random.usize(..words as usize);
         let longest = (words as usize - first).min(64);
-        Some((RemoteAddr { offset: first as u64 * 8, ..addr }, 1 + self.numbers.below(longest)))
+        Some((RemoteAddr { offset: first as u64 * 8, ..addr }, 1 + self.random.usize(..longest)))
     }
 
     fn put(&mut self, to: RemoteAddr, words: Vec<u64>) {
@@ -112,36 +97,37 @@ impl Forger {
     }
 
     fn word(&mut self) -> u64 {
-        match self.numbers.below(6) {
-            0 => self.numbers.next(),
+        match self.random.usize(..6) {
+            0 => self.random.u64(..),
             1 => u64::MAX,
-            2 => self.numbers.below(4) as u64,
+            2 => self.random.usize(..4) as u64,
             // About as large as the numbers of requests.
-            3 => self.fabric.now().as_picos() / 1000 + self.numbers.below(1000) as u64,
-            _ => self.keys.get(self.numbers.below(self.keys.len())).copied().unwrap_or(0),
+            3 => self.fabric.now().as_picos() / 1000 + self.random.usize(..1000) as u64,
+            _ => self.keys.get(self.random.usize(..self.keys.len().max(1))).copied().unwrap_or(0),
         }
     }
 
     /// Executes one random action.
     fn step(&mut self) {
-        match self.numbers.below(16) {
+        match self.random.usize(..16) {
             0 => self.look(),
             1..6 => {
                 let Some((addr, words)) = self.somewhere() else { return };
                 let Ok(span) = self.fabric.remote_span::<u64>(addr, words) else { return };
                 let got = join::now(self.fabric.get(&span, vec![0; words]));
                 if let Some(Ok(copy)) = got {
-                    let place = self.numbers.below(64);
+                    let place = self.random.usize(..64);
                     self.copies.truncate(64);
                     self.copies.insert(place.min(self.copies.len()), (addr, copy));
                 }
             }
             6..10 => {
-                let Some((mut addr, mut words)) = self.copies.get(self.numbers.below(self.copies.len())).cloned()
+                let Some((mut addr, mut words)) =
+                    self.copies.get(self.random.usize(..self.copies.len().max(1))).cloned()
                 else {
                     return;
                 };
-                if self.numbers.below(4) == 0
+                if self.random.usize(..4) == 0
                     && let Some((elsewhere, most)) = self.somewhere()
                 {
                     (addr, words) = (elsewhere, words.into_iter().take(most).collect());
@@ -226,7 +212,7 @@ async fn exchange(fabric: &Fabric, hood: &mut Neighbourhood, ends: &Ends) -> Res
 }
 
 #[test]
-fn what_views_show_does_not_change_whatever_is_forged() {
+fn forged_memory_does_not_change_views() {
     let clock = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_micros() as u64;
     let seed = env::var("FORGED_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(clock);
     println!("FORGED_SEED={seed}");
@@ -241,9 +227,9 @@ fn what_views_show_does_not_change_whatever_is_forged() {
                     meet.wait();
                     forger.look();
                     // In every fifth round it only searches, so that some rounds end successfully.
-                    let hurries = forger.numbers.below(3) > 0;
+                    let hurries = forger.random.usize(..3) > 0;
                     while over.load(SeqCst) < (round + 1) * RANKS as u64 && round % 5 != 0 {
-                        (0..1 + forger.numbers.below(8)).for_each(|_| forger.step());
+                        (0..1 + forger.random.usize(..8)).for_each(|_| forger.step());
                         if hurries { thread::yield_now() } else { thread::sleep(Duration::from_micros(20)) }
                     }
                     meet.wait();

@@ -63,7 +63,7 @@ fn rows(first: usize) -> [Layout; 3] {
 }
 
 #[test]
-fn what_is_sent_is_not_lent_while_it_leaves() {
+fn bytes_in_flight_are_not_lent() {
     let program = async |fabric: Fabric| {
         // The rank is its own neighbour, so the sent data leave within the start.
         let mut hood = neighbours(&fabric).await?;

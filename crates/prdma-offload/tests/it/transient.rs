@@ -93,7 +93,7 @@ async fn wrong(fabric: Fabric) -> ProgramResult<()> {
 }
 
 #[test]
-fn an_error_is_told_at_both_ends_and_disturbs_no_later_exchange() {
+fn an_error_at_both_ends_disturbs_no_later_exchange() {
     threads(4).run(&wrong).unwrap();
     fx100(4).shuffle_ties(true).run(&wrong).unwrap();
 }
@@ -130,7 +130,7 @@ async fn dropping(fabric: Fabric) -> ProgramResult<()> {
 }
 
 #[test]
-fn who_drops_an_exchange_keeps_nobody_waiting() {
+fn a_dropped_exchange_leaves_no_member_waiting() {
     threads(5).run(&dropping).unwrap();
     fx100(5).run(&dropping).unwrap();
 }

@@ -240,7 +240,7 @@ async fn left(fabric: Fabric) -> ProgramResult<()> {
 }
 
 #[test]
-fn what_a_broken_request_receives_is_not_lent() {
+fn buffers_of_a_broken_request_are_not_lent() {
     threads(2).run(&left).unwrap();
 }
 

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn schedules_read_back_as_written() {
         let variable = JobVariable { rank: 2, ranks: 3, segment_bytes: 1 << 20, memory: 9, job: u64::MAX - 1 };
         assert_eq!(variable.to_string().parse(), Ok(variable));
     }

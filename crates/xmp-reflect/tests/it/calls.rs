@@ -101,7 +101,7 @@ fn cells_in_flight_are_not_moved_twice() {
 }
 
 #[test]
-fn arguments_that_differ_are_told_everywhere() {
+fn differing_arguments_are_reported_everywhere() {
     both(4, async |fabric| {
         let mut set = set(&fabric, &[2, 2]).await?;
         let array = filled(&set)?;

@@ -23,7 +23,7 @@ mod window;
 pub use holder_limit::{RefusalMutant, preset, refusal_mutant};
 pub use locked::NotFlushed;
 pub use nodes::NodesCase;
-pub use queued::{QueuedMutantCase, queued_mutants};
+pub use queued::mutants::{QueuedMutantCase, queued_mutants};
 pub use record::Record;
 
 use crate::exploration::Exploration;

@@ -123,7 +123,7 @@ fn lost_increments_and_inserts_are_found() {
 }
 
 #[test]
-fn who_is_not_done_in_time_gives_up() {
+fn late_ranks_give_up() {
     for lock in compared() {
         let length = RunLength::Operations { each: 1_000_000, within: Duration::from_micros(300) };
         let run = Run { length, ..run(Workload::Wcsb, 1000) };

@@ -1,11 +1,11 @@
 //! SIGKILL at a random moment: of a rank, or of the process that started the ranks.
 
 use super::{
-    draw::Draw,
     environment::{Environment, Launch, RANKS, SYSTEMS},
     fault::{Fault, Outcome},
     run::{Ended, Run, panic_in, place, reports, shell_code, tail},
 };
+use fastrand::Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     collections::BTreeSet,
@@ -45,20 +45,21 @@ impl Victim {
     }
 }
 
-pub(super) fn case(environment: &Environment, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
-    if draw.below(SYSTEMS.len() + 1) == 0 {
-        return named(environment, draw);
+pub(super) fn case(environment: &Environment, mut random: Rng) -> Result<Outcome, Box<dyn Error>> {
+    if random.usize(..SYSTEMS.len() + 1) == 0 {
+        return named(environment, random);
     }
-    let system = draw.one_of(&SYSTEMS);
-    let launch = draw.one_of(&[Launch::Shm, Launch::Shm, Launch::Run, Launch::Cluster, Launch::Hosts]);
-    let victim = match draw.below(8) {
+    let system = random.choice(SYSTEMS).expect("systems");
+    let launch =
+        random.choice([Launch::Shm, Launch::Shm, Launch::Run, Launch::Cluster, Launch::Hosts]).expect("launches");
+    let victim = match random.usize(..8) {
         0 => Victim::Launcher,
         1 if launch == Launch::Hosts => Victim::Agent,
         // The lock that survives its ranks does not survive its home.
-        _ if system == "recoverable" => Victim::Rank(1 + draw.below(RANKS as usize - 1) as u32),
-        _ => Victim::Rank(draw.below(RANKS as usize) as u32),
+        _ if system == "recoverable" => Victim::Rank(1 + random.usize(..RANKS as usize - 1) as u32),
+        _ => Victim::Rank(random.usize(..RANKS as usize) as u32),
     };
-    let (is_early, early, late) = (draw.below(3) == 0, draw.below(EARLY) as u64, draw.below(LATE) as u64);
+    let (is_early, early, late) = (random.usize(..3) == 0, random.usize(..EARLY) as u64, random.usize(..LATE) as u64);
     let moment = if is_early { format!("{early} us after the start") } else { format!("{late} us in") };
     let what = format!("{system} over {}: {} is killed {moment}", launch.name(), victim.name());
     if let Some(why) = environment.obstacle(launch) {
@@ -183,9 +184,9 @@ fn names(text: &str, rank: u32) -> bool {
 }
 
 /// Processes that share only a lock by name, one of which is killed.
-fn named(environment: &Environment, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
-    let (victim, is_early) = (draw.below(NAMED as usize) as u32, draw.below(3) == 0);
-    let delay = Duration::from_micros(draw.below(if is_early { 30_000 } else { LATE }) as u64);
+fn named(environment: &Environment, mut random: Rng) -> Result<Outcome, Box<dyn Error>> {
+    let (victim, is_early) = (random.usize(..NAMED as usize) as u32, random.usize(..3) == 0);
+    let delay = Duration::from_micros(random.usize(..if is_early { 30_000 } else { LATE }) as u64);
     let moment = if is_early { "after the start" } else { "in" };
     let mut outcome =
         Outcome::of(format!("named-lock: process {victim} of {NAMED} is killed {} us {moment}", delay.as_micros()));

@@ -15,7 +15,6 @@ mod signals;
 use crate::ofi::interrupt::Interrupt;
 use clap::{Args, ValueEnum};
 use comfy_table::Table;
-use draw::Draw;
 use environment::Environment;
 use evidence::page;
 use fault::{Fault, Outcome, Sums};
@@ -111,11 +110,11 @@ impl Campaign {
     }
 
     fn case(self, environment: &Environment, number: usize) -> Outcome {
-        let draw = Draw::of(environment.seed, self.name(), number);
+        let random = draw::of(environment.seed, self.name(), number);
         let tried = match self {
-            Campaign::Kills => kills::case(environment, draw),
-            Campaign::Signals => signals::case(environment, number, draw),
-            Campaign::Resources => resources::case(environment, number, draw),
+            Campaign::Kills => kills::case(environment, random),
+            Campaign::Signals => signals::case(environment, number, random),
+            Campaign::Resources => resources::case(environment, number, random),
             Campaign::Arguments => arguments::case(environment, number),
         };
         tried.unwrap_or_else(|error| {

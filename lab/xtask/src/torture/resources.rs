@@ -3,12 +3,12 @@
 
 use super::{
     cgroup::Groups,
-    draw::Draw,
     environment::{Environment, Launch, SYSTEMS},
     fault::{Fault, Outcome},
     limits::Limits,
     run::{Run, panic_in, place, reports, shell_code, tail},
 };
+use fastrand::Rng;
 use rustix::process::geteuid;
 use std::{
     error::Error,
@@ -94,7 +94,7 @@ pub(super) fn all() -> usize {
     SWEEPS.iter().map(|sweep| sweep.steps.len() * sweep.ways.len()).sum()
 }
 
-pub(super) fn case(environment: &Environment, mut number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+pub(super) fn case(environment: &Environment, mut number: usize, mut random: Rng) -> Result<Outcome, Box<dyn Error>> {
     let mut sweeps = SWEEPS.iter();
     let sweep = loop {
         let sweep = sweeps.next().ok_or("there is no such case")?;
@@ -105,7 +105,7 @@ pub(super) fn case(environment: &Environment, mut number: usize, mut draw: Draw)
         }
     };
     let (launch, step) = (sweep.ways[number % sweep.ways.len()], sweep.steps[number / sweep.ways.len()]);
-    let system = if sweep.scarce == Scarce::Disk { "named-lock" } else { draw.one_of(&SYSTEMS) };
+    let system = if sweep.scarce == Scarce::Disk { "named-lock" } else { random.choice(SYSTEMS).expect("systems") };
     let what = format!("{:?} of {step}: {system} over {}", sweep.scarce, launch.name());
     if let Some(why) = environment.obstacle(launch) {
         return Ok(Outcome::skipped(what, why));

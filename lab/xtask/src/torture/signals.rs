@@ -1,11 +1,11 @@
 //! Signals to launchers and ranks, at work and while ranks start; readers that close their end.
 
 use super::{
-    draw::Draw,
     environment::{Environment, Launch, RANKS},
     fault::{Fault, Outcome},
     run::{Run, panic_in, place, reports, shell_code, tail},
 };
+use fastrand::Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     error::Error,
@@ -40,12 +40,12 @@ pub(super) fn all() -> usize {
     SIGNALS.len() * WAYS.len() * 4 + CLOSED.len()
 }
 
-pub(super) fn case(environment: &Environment, number: usize, mut draw: Draw) -> Result<Outcome, Box<dyn Error>> {
+pub(super) fn case(environment: &Environment, number: usize, mut random: Rng) -> Result<Outcome, Box<dyn Error>> {
     let Some(number) = number.checked_sub(CLOSED.len()) else { return closed(environment, number) };
     let (signal, name) = SIGNALS[number % SIGNALS.len()];
     let rest = number / SIGNALS.len();
     let (launch, to_rank, is_early) = (WAYS[rest % WAYS.len()], rest / WAYS.len() % 2 == 1, rest / WAYS.len() / 2 == 1);
-    let victim = to_rank.then(|| draw.below(RANKS as usize) as u32);
+    let victim = to_rank.then(|| random.usize(..RANKS as usize) as u32);
     let target = victim.map_or("the launcher".to_owned(), |rank| format!("rank {rank}"));
     let moment = if is_early { "while ranks start" } else { "at work" };
     let what = format!("{name} to {target} over {}, {moment}", launch.name());
@@ -64,12 +64,12 @@ pub(super) fn case(environment: &Environment, number: usize, mut draw: Draw) -> 
         Some(rank) if is_early => appeared(&mut run, rank),
         Some(rank) => run.wait_begun(RANKS, launch.bound()).then(|| run.rank(rank)).flatten(),
         None if is_early => {
-            thread::sleep(Duration::from_micros(draw.below(EARLY) as u64));
+            thread::sleep(Duration::from_micros(random.usize(..EARLY) as u64));
             Some(run.launcher())
         }
         None => run.wait_begun(RANKS, launch.bound()).then(|| run.launcher()),
     };
-    thread::sleep(Duration::from_millis(if is_early { 0 } else { draw.below(100) as u64 }));
+    thread::sleep(Duration::from_millis(if is_early { 0 } else { random.usize(..100) as u64 }));
     let struck = process.is_some_and(|process| kill_process(process, signal).is_ok());
     if let Some(process) = process
         && stops

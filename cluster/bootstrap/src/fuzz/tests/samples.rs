@@ -4,6 +4,7 @@ use crate::{
     Hello, Refusal, Succession,
     wire::{Down, Up, Vote},
 };
+use fastrand::Rng;
 use std::{net::SocketAddr, time::Duration};
 
 /// The number of kinds of messages to the coordinator.
@@ -13,25 +14,20 @@ pub(super) const DOWNS: u64 = 18;
 /// The number of kinds of refusals.
 const REFUSALS: u64 = 8;
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
-pub(super) struct Random(u64);
+pub(super) struct Random(Rng);
 
 impl Random {
     pub(super) fn of(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Self(Rng::with_seed(seed))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.u64(..)
     }
 
     /// Returns a number below `limit`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.0.u64(..limit)
     }
 
     /// Returns up to `most` bytes.

@@ -1,8 +1,9 @@
 //! Random calls, against vectors.
 
 use super::{assert_freed, begin};
-use crate::{harness::everywhere, heap::Dice};
+use crate::harness::everywhere;
 use acp::{AcpError, List, ListPosition, Result};
+use fastrand::Rng;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 
 /// A list and its expected content.
@@ -34,27 +35,27 @@ impl Pair {
         self.list.advance(self.list.begin().await?, index as i64).await
     }
 
-    /// Returns two indices in ascending order, and their positions.
-    async fn range(&self, dice: &mut Dice) -> Result<(core::ops::Range<usize>, ListPosition, ListPosition)> {
-        let (one, other) = (dice.below(self.model.len() + 1), dice.below(self.model.len() + 1));
+    /// Returns two inrandoms in ascending order, and their positions.
+    async fn range(&self, random: &mut Rng) -> Result<(core::ops::Range<usize>, ListPosition, ListPosition)> {
+        let (one, other) = (random.usize(..self.model.len() + 1), random.usize(..self.model.len() + 1));
         let range = one.min(other)..one.max(other);
         Ok((range.clone(), self.at(range.start).await?, self.at(range.end).await?))
     }
 }
 
-fn value(dice: &mut Dice) -> Vec<u8> {
-    let length = if dice.below(5) == 0 { dice.below(120) } else { dice.below(3) };
-    (0..length).map(|_| dice.below(3) as u8).collect()
+fn value(random: &mut Rng) -> Vec<u8> {
+    let length = if random.usize(..5) == 0 { random.usize(..120) } else { random.usize(..3) };
+    (0..length).map(|_| random.usize(..3) as u8).collect()
 }
 
-async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
-    let which = dice.below(2);
-    let rank = Rank::new(dice.below(2) as u32);
-    let new = value(dice);
+async fn random_step(random: &mut Rng, pairs: &mut [Pair; 2]) -> Result<()> {
+    let which = random.usize(..2);
+    let rank = Rank::new(random.usize(..2) as u32);
+    let new = value(random);
     let (left, right) = pairs.split_at_mut(1);
     let (one, other) = if which == 0 { (&mut left[0], &mut right[0]) } else { (&mut right[0], &mut left[0]) };
-    let at = dice.below(one.model.len() + 1);
-    match dice.below(32) {
+    let at = random.usize(..one.model.len() + 1);
+    match random.usize(..32) {
         0..4 => {
             let placed = one.list.insert(one.at(at).await?, &new, rank).await?;
             assert_eq!(one.list.get(placed).await?, new);
@@ -81,13 +82,13 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
             assert_eq!(next, one.at(at).await?);
         }
         14 => {
-            let (range, start, end) = one.range(dice).await?;
+            let (range, start, end) = one.range(random).await?;
             assert_eq!(one.list.distance(start, end).await?, range.len());
             assert_eq!(one.list.erase_range(start, end).await?, end);
             one.model.drain(range);
         }
         15..17 => {
-            let (range, start, end) = other.range(dice).await?;
+            let (range, start, end) = other.range(random).await?;
             let values = other.model[range.start..range.end.min(range.start + 4)].to_vec();
             let end = if values.len() == range.len() { end } else { other.list.advance(start, 4).await? };
             let first = one.list.insert_range(one.at(at).await?, &other.list, start, end).await?;
@@ -95,19 +96,19 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
             assert_eq!(first, one.at(at).await?);
         }
         17 => {
-            let (range, start, end) = one.range(dice).await?;
+            let (range, start, end) = one.range(random).await?;
             one.list.insert_range(one.at(at).await?, &one.list, start, end).await?;
             let values = one.model[range].to_vec();
             one.model.splice(at..at, values);
         }
         18..20 => {
-            let (range, start, end) = other.range(dice).await?;
+            let (range, start, end) = other.range(random).await?;
             one.list.splice_range(one.at(at).await?, &other.list, start, end).await?;
             let values: Vec<_> = other.model.drain(range).collect();
             one.model.splice(at..at, values);
         }
         20..22 => {
-            let (range, start, end) = one.range(dice).await?;
+            let (range, start, end) = one.range(random).await?;
             one.list.splice_range(one.at(at).await?, &one.list, start, end).await?;
             if !range.contains(&at) {
                 let values: Vec<_> = one.model.drain(range.clone()).collect();
@@ -116,7 +117,7 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
             }
         }
         22 if !other.model.is_empty() => {
-            let from = dice.below(other.model.len());
+            let from = random.usize(..other.model.len());
             let moved = other.at(from).await?;
             one.list.splice(one.at(at).await?, &other.list, moved).await?;
             one.model.insert(at, other.model.remove(from));
@@ -127,7 +128,7 @@ async fn random_step(dice: &mut Dice, pairs: &mut [Pair; 2]) -> Result<()> {
             one.model = other.model.clone();
         }
         24 => {
-            let (range, start, end) = one.range(dice).await?;
+            let (range, start, end) = one.range(random).await?;
             one.list.assign_range(&one.list, start, end).await?;
             one.model = one.model[range].to_vec();
         }
@@ -188,14 +189,14 @@ fn lists_do_what_vectors_do() {
         for seed in 0..4 {
             println!("seed {seed}");
             if acp.rank().number() == seed as u32 % 2 {
-                let mut dice = Dice(seed);
+                let mut random = Rng::with_seed(seed);
                 let mut pairs = vec![];
                 for rank in 0..2 {
                     pairs.push(Pair { list: List::create(&acp, Rank::new(rank)).await?, model: vec![] });
                 }
                 let mut pairs: [Pair; 2] = pairs.try_into().unwrap_or_else(|_| unreachable!("two"));
                 for _ in 0..150 {
-                    random_step(&mut dice, &mut pairs).await?;
+                    random_step(&mut random, &mut pairs).await?;
                 }
                 for pair in pairs {
                     pair.list.destroy().await?;

@@ -4,8 +4,9 @@ use super::{
     assert_freed, begin,
     model::{Content, KINDS, Model, Table},
 };
-use crate::{harness::everywhere, heap::Dice};
+use crate::harness::everywhere;
 use acp::{Acp, Map, Result, TableRef};
+use fastrand::Rng;
 use rdma_fabric::{Fabric, ProgramResult, Rank};
 
 fn ranks(numbers: &[u32]) -> Vec<Rank> {
@@ -13,10 +14,10 @@ fn ranks(numbers: &[u32]) -> Vec<Rank> {
 }
 
 /// Short keys, and some that differ only at their end, which is read later.
-fn bytes(dice: &mut Dice, most: usize) -> Vec<u8> {
-    match dice.below(most) {
-        short @ 0..4 => (0..short).map(|_| dice.below(3) as u8).collect(),
-        long => [vec![1; 30 + long / 20], vec![dice.below(3) as u8]].concat(),
+fn bytes(random: &mut Rng, most: usize) -> Vec<u8> {
+    match random.usize(..most) {
+        short @ 0..4 => (0..short).map(|_| random.usize(..3) as u8).collect(),
+        long => [vec![1; 30 + long / 20], vec![random.usize(..3) as u8]].concat(),
     }
 }
 
@@ -42,14 +43,14 @@ async fn check(acp: &Acp, table: &Table, model: &Model) -> Result<()> {
     Ok(())
 }
 
-async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &mut [Model; 3]) -> Result<()> {
-    let most = if dice.below(4) == 0 { 90 } else { 4 };
-    let (key, value) = (bytes(dice, most), bytes(dice, most));
-    let at = dice.below(3);
+async fn random_step(acp: &Acp, random: &mut Rng, tables: &[Table; 3], models: &mut [Model; 3]) -> Result<()> {
+    let most = if random.usize(..4) == 0 { 90 } else { 4 };
+    let (key, value) = (bytes(random, most), bytes(random, most));
+    let at = random.usize(..3);
     // Sometimes the same table.
-    let other = dice.below(3);
+    let other = random.usize(..3);
     let table = &tables[at];
-    match dice.below(40) {
+    match random.usize(..40) {
         0..20 => assert_eq!(table.insert(&key, &value).await?, models[at].insert(&key, &value)),
         20..26 => assert_eq!(table.remove(&key).await?, models[at].remove(&key)),
         26..28 => {
@@ -59,7 +60,7 @@ async fn random_step(acp: &Acp, dice: &mut Dice, tables: &[Table; 3], models: &m
         28..34 => {
             let values = models[at].content.get(&key).cloned().unwrap_or_default();
             assert_eq!(table.values(&key).await?, values);
-            let mut cut = vec![0xee; dice.below(most + 3)];
+            let mut cut = vec![0xee; random.usize(..most + 3)];
             assert_eq!(table.retrieve(&key, &mut cut).await?, values.first().map(Vec::len));
             let copied = values.first().map_or(0, |value| value.len().min(cut.len()));
             assert!(copied == 0 || cut[..copied] == values[0][..copied]);
@@ -106,7 +107,7 @@ fn tables_do_what_maps_do() {
         for (seed, kind) in (0u64..).zip(KINDS) {
             if acp.rank().index() == seed as usize % 3 {
                 println!("seed {seed}, {kind:?}");
-                let mut dice = Dice(seed);
+                let mut random = Rng::with_seed(seed);
                 let tables = [
                     Table::create(&acp, kind, &ranks(&[2, 0]), 5, Rank::new(1)).await?,
                     Table::create(&acp, kind, &ranks(&[2, 0]), 5, Rank::new(2)).await?,
@@ -114,7 +115,7 @@ fn tables_do_what_maps_do() {
                 ];
                 let mut models = [(); 3].map(|()| Model { kind, content: Content::new() });
                 for _ in 0..250 {
-                    random_step(&acp, &mut dice, &tables, &mut models).await?;
+                    random_step(&acp, &mut random, &tables, &mut models).await?;
                 }
                 for (table, model) in tables.iter().zip(&models) {
                     check(&acp, table, model).await?;

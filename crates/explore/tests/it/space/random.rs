@@ -2,38 +2,27 @@
 
 use super::{Graph, Keyed, To, fingerprint};
 use explore::space::{End, Key, Search, Whole, shortest};
+use fastrand::Rng;
 use std::collections::BTreeSet;
 
 const GRAPHS: u64 = 2_000;
 
-/// Random numbers that depend only on their seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % bound
-    }
-}
-
 /// Returns a graph of up to 12 states; a few of its edges and states are wrong or pruned.
 fn graph(seed: u64) -> Graph {
-    let mut random = Random(seed);
-    let states = 2 + random.below(11);
-    let edge = |random: &mut Random| {
-        let to = match random.below(40) {
+    let mut random = Rng::with_seed(seed);
+    let states = 2 + random.u64(..11);
+    let edge = |random: &mut Rng| {
+        let to = match random.u64(..40) {
             0 => To::Wrong("move"),
             1 => To::Pruned,
-            _ => To::State(random.below(states) as u8),
+            _ => To::State(random.u64(..states) as u8),
         };
-        (random.below(states) as u8, to)
+        (random.u64(..states) as u8, to)
     };
-    let edges: Vec<_> = (0..states + random.below(2 * states)).map(|_| edge(&mut random)).collect();
+    let edges: Vec<_> = (0..states + random.u64(..2 * states)).map(|_| edge(&mut random)).collect();
     let mut graph = Graph::of(&edges);
     for state in 0..states as u8 {
-        match random.below(20) {
+        match random.u64(..20) {
             0 => graph.halts.push((state, To::Wrong("state"))),
             1 => graph.halts.push((state, To::Pruned)),
             _ => {}

@@ -70,7 +70,7 @@ fn cost(options: Options, on_node: u32) -> (u64, u64) {
 }
 
 #[test]
-fn who_wishes_no_aggregation_pays_no_round_for_it() {
+fn without_aggregation_there_is_no_round_for_it() {
     for (form, agreements) in [(Form::Fast, 6), (Form::Mrc, 6), (Form::Cpu, 5)] {
         let (puts, nanos) = cost(Options::form(form), 1);
         println!("{form}: {puts} puts of each member, {nanos} ns");

@@ -60,7 +60,7 @@ fn a_form_that_was_wished_for_needs_no_reason() {
 }
 
 #[test]
-fn who_has_what_it_wished_is_told_nothing_of_others() {
+fn a_member_with_its_wish_receives_no_error() {
     let none = Some(PrdmaError::Fabric(FabricError::Unsupported { feature: &"control queues" }));
     made(Options::default(), Options::form(Form::Cpu), [none, None]);
 }

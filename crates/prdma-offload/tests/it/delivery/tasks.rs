@@ -127,7 +127,7 @@ fn partitions_of_tasks_and_sums() {
 }
 
 #[test]
-fn what_is_told_before_it_is_there_is_found() {
+fn early_reports_are_found() {
     for (what, ranks) in ALL.into_iter().flat_map(|what| [2, 4].map(|ranks| (what, ranks))) {
         let sample = sample(ranks, MOST, what, false);
         let found = sample.failure.unwrap_or_else(|| panic!("{what:?}, {ranks} ranks: nothing in {}", sample.runs));

@@ -187,6 +187,6 @@ fn data_leave_while_another_request_is_waited_for() {
 }
 
 #[test]
-fn who_looks_after_one_request_only_is_stuck() {
+fn polling_one_request_only_deadlocks() {
     check_fails(Some(2), &["deadlock"], crossing(AtPost, 1, true));
 }

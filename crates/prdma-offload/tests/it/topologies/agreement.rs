@@ -190,7 +190,7 @@ async fn failing(fabric: Fabric) -> ProgramResult<()> {
 }
 
 #[test]
-fn one_who_fails_leaves_nobody_waiting() {
+fn a_failing_member_leaves_no_other_waiting() {
     threads(3).segment_bytes(1 << 18).run(&failing).expect("nobody waits");
 }
 

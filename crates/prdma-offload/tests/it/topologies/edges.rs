@@ -57,7 +57,7 @@ fn one_gives_all_or_each_its_own() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
-    fn it_is_what_one_who_knows_all_edges_makes(
+    fn distributed_edges_give_the_graph_of_all_edges(
         given in (1usize..7).prop_flat_map(|n| {
             let edges = (0..n, prop::collection::vec(0..n, 0..4));
             prop::collection::vec(prop::collection::vec(edges, 0..4), n)
@@ -82,7 +82,7 @@ async fn outside(fabric: Fabric) -> ProgramResult<TopologyError> {
 }
 
 #[test]
-fn all_are_told_of_an_end_that_is_no_member() {
+fn an_end_outside_the_group_is_reported_to_all() {
     let told = both(4, &outside);
     assert_eq!(told, vec![TopologyError::NoSuchEnd { contributor: 1, named: 7, members: 4 }; 4]);
 }

@@ -78,7 +78,7 @@ fn nodes_take_blocks_of_a_grid() {
 }
 
 #[test]
-fn who_exchanges_much_shares_a_node() {
+fn heavy_neighbours_share_a_node() {
     for weighted in [false, true] {
         let (away, numbers) = on_nodes(6, 3, &async |fabric| classes(fabric, 2, weighted).await);
         assert_eq!(numbers, [0, 2, 4, 1, 3, 5]);

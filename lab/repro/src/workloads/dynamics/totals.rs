@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_rounding_takes_is_kept() {
+    fn rounding_errors_are_kept() {
         let mut sum = Sum::default();
         [1.0, 1e100, 1.0, -1e100].iter().for_each(|value| sum.add(*value));
         assert_eq!(sum.sum + sum.lost, 2.0);

@@ -21,7 +21,7 @@ fn run(workload: Workload, writers: u32, seed: u64) -> Run {
 /// Watched peers, in every workload and with different shares of writers, each seed with different
 /// delays. (Spinning is one of our own locks.)
 #[test]
-fn peers_exclude_and_everybody_gets_in() {
+fn peers_exclude_and_all_enter() {
     for peer in [Peer::ShiftLock, Peer::DecLock, Peer::Mcs] {
         for workload in Workload::ALL {
             for (share, seed) in [(0, 1), (20, 2), (200, 3), (200, 4), (500, 5), (900, 6), (1000, 7)] {

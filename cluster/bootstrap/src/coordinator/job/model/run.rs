@@ -2,25 +2,8 @@
 
 use super::{LEASE, Mutant, RunMutant, World};
 use crate::{Succession, coordinator::job::Phase};
+use fastrand::Rng;
 use std::time::Duration;
-
-/// Random numbers determined by a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-
-    fn one_in(&mut self, chance: usize) -> bool {
-        self.below(chance) == 0
-    }
-}
 
 const STEP: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 16);
 
@@ -37,29 +20,29 @@ enum Ended {
 /// Runs a job determined by `seed`: it is partitioned, reconnected and partitioned again, and
 /// processes are killed, while some messages are delayed.
 fn run(seed: u64, mutant: Option<RunMutant>) -> Result<Ended, String> {
-    let mut dice = Dice(seed);
-    let hosts = 2 + dice.below(4);
+    let mut random = Rng::with_seed(seed);
+    let hosts = 2 + random.usize(..4);
     let mut nodes: Vec<u32> = (0..hosts as u32).collect();
-    nodes.extend((0..dice.below(3)).map(|_| dice.below(hosts) as u32));
+    nodes.extend((0..random.usize(..3)).map(|_| random.usize(..hosts) as u32));
     nodes[1..].sort_unstable();
-    let host = dice.below(hosts + 1) as u32;
-    let succession = [Succession::AfterSilence, Succession::AfterAnyEnd][dice.below(2)];
+    let host = random.usize(..hosts + 1) as u32;
+    let succession = [Succession::AfterSilence, Succession::AfterAnyEnd][random.usize(..2)];
     let mut world = World::new(&nodes, host, succession, mutant);
-    let (mut cuts, mut kills, late) = (1 + dice.below(3), dice.below(3), 1 + dice.below(30));
+    let (mut cuts, mut kills, late) = (1 + random.usize(..3), random.usize(..3), 1 + random.usize(..30));
     for _ in 0..16 * 12 {
-        if cuts > 0 && dice.one_in(24) {
+        if cuts > 0 && random.usize(..24) == 0 {
             cuts -= 1;
-            let parts = 1 + dice.below(3);
-            world.parts.iter_mut().for_each(|part| *part = dice.below(parts) as u32);
+            let parts = 1 + random.usize(..3);
+            world.parts.iter_mut().for_each(|part| *part = random.usize(..parts) as u32);
         }
-        if kills > 0 && dice.one_in(48) {
+        if kills > 0 && random.usize(..48) == 0 {
             kills -= 1;
-            match dice.below(nodes.len() + 1) {
+            match random.usize(..nodes.len() + 1) {
                 0 => world.shut(0),
                 rank => world.kill(rank as u32 - 1),
             }
         }
-        deliver_some(&mut world, &mut dice, late);
+        deliver_some(&mut world, &mut random, late);
         world.pass(STEP);
         if let Some(problem) = world.contradiction() {
             return Err(problem);
@@ -67,20 +50,20 @@ fn run(seed: u64, mutant: Option<RunMutant>) -> Result<Ended, String> {
     }
     // From here on no message is delayed, and the run finishes.
     for _ in 0..16 * 6 {
-        deliver_some(&mut world, &mut dice, usize::MAX);
+        deliver_some(&mut world, &mut random, usize::MAX);
         world.pass(STEP);
     }
     settle(&world)
 }
 
 /// Delivers messages in any order; one in `late` is delayed.
-fn deliver_some(world: &mut World, dice: &mut Dice, late: usize) {
+fn deliver_some(world: &mut World, random: &mut Rng, late: usize) {
     loop {
         let all = world.deliverable();
-        if all.is_empty() || (late < usize::MAX && dice.one_in(late)) {
+        if all.is_empty() || (late < usize::MAX && random.usize(..late) == 0) {
             return;
         }
-        let (token, up) = all[dice.below(all.len())];
+        let (token, up) = all[random.usize(..all.len())];
         world.deliver(token, up);
     }
 }
@@ -148,12 +131,12 @@ fn hosts_count_as_a_whole() {
 }
 
 #[test]
-fn who_goes_elsewhere_is_not_dead() {
+fn deserters_are_not_dead() {
     is_found(RunMutant::Job(Mutant::DesertersDead), 1_357);
 }
 
 #[test]
-fn who_goes_elsewhere_answers_no_more() {
+fn deserters_do_not_answer() {
     is_found(RunMutant::AnswersBoth, 19_924);
 }
 
@@ -178,7 +161,7 @@ fn cut_off_with_the_lost(mutant: Option<RunMutant>) -> Result<Ended, String> {
     }
     world.parts = vec![0, 0, 1, 1, 1];
     for _ in 0..16 * 6 {
-        deliver_some(&mut world, &mut Dice(1), usize::MAX);
+        deliver_some(&mut world, &mut Rng::with_seed(1), usize::MAX);
         world.pass(STEP);
     }
     settle(&world)

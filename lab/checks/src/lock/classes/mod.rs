@@ -1,132 +1,24 @@
 //! Window locks made of one lock per rank, with two classes of holders, correct and mutated; and
 //! the exclusion of the window lock that backs off.
 
+mod mutants;
+mod program;
+
 use super::{
-    mutants::{assert_idle, in_lock, lock_words, word},
-    program::{DEADLINE, HOME, PACE, in_time},
+    mutants::{assert_idle, lock_words, word},
+    program::{HOME, PACE, in_time},
 };
 use crate::exploration::{Expected, Exploration, Run, Size};
-use explore::{
-    Explorer, Probe, View,
-    mutant::{Mutant, mutated},
-};
-use rdma_fabric::{Amo, Fabric, ProgramResult, Rank, RemoteAddr};
+use explore::{Explorer, Probe, View, mutant::mutated};
+use mutants::{ClassesMutant, MutatedClasses};
+use program::Manner::*;
+use program::{A, B, EVERYWHERE, EXCLUSIVE, SHARED, Turn, all, fact, rounds};
+use rdma_fabric::{Fabric, Rank};
 use rma_lock::{
     Access::{self, *},
-    AccessLock, Guard, Lock, LockError,
+    AccessLock, Guard, Lock,
     locks::{EachLock, EachOptions, PerRankLock, RpLock, WindowLock},
 };
-
-const A: Rank = Rank::new(0);
-const B: Rank = Rank::new(1);
-
-/// Facts that count the ranks inside (exclusive holders of rank 0, 1, ..., shared holders of each
-/// rank, and holders of all) and the writes of each rank's data.
-const EXCLUSIVE: u32 = 10;
-const SHARED: u32 = 20;
-const EVERYWHERE: u32 = 30;
-const WRITES: u32 = 40;
-/// The first of the facts that count puts by non-exclusive holders, by the target rank and the
-/// poster.
-const PUTS: u32 = 60;
-
-fn puts(to: Rank, by: u32) -> u32 {
-    PUTS + 8 * to.number() + by
-}
-
-/// Returns the fact that counts the holders of `access`.
-fn fact(access: Access) -> u32 {
-    match access {
-        Exclusive(rank) => EXCLUSIVE + rank.number(),
-        Shared(rank) => SHARED + rank.number(),
-        All => EVERYWHERE,
-    }
-}
-
-/// The way in which a rank makes its access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
-    Plain,
-    Try,
-    /// With a deadline, which expires at any moment.
-    Before,
-    /// The acquisition is dropped at any moment.
-    Dropped,
-    /// The release is dropped at any moment.
-    ReleaseDropped,
-    /// A non-exclusive holder, in addition to reading, puts to a word that only it writes; an
-    /// exclusive holder checks the puts of the others.
-    Puts,
-}
-use Manner::*;
-
-type Turn = (Access, Manner);
-
-const fn all(manner: Manner) -> Turn {
-    (All, manner)
-}
-
-/// Makes an access, reads or changes the data, and ends the access, `n` times: one rank's part.
-async fn rounds<L: AccessLock>(
-    fabric: Fabric,
-    options: L::Options,
-    probe: Probe,
-    (access, manner): Turn,
-    n: usize,
-) -> ProgramResult<()> {
-    let lock = L::symmetric_with(&fabric, HOME, options).await?;
-    let data = fabric.alloc_symmetric(if manner == Puts { 8 * (1 + fabric.ranks()) } else { 8 }).await?;
-    let put_by = |rank: Rank, by: u32| fabric.remote_word::<u64>(data.at(rank, 8 * (1 + u64::from(by))));
-    let me = fabric.rank().number();
-    let word = |rank: Rank| fabric.remote_word::<u64>(data.at(rank, 0));
-    let mut without = 0u64;
-    for round in 0..n {
-        without |= 1 << round;
-        let guard = match manner {
-            Plain | ReleaseDropped | Puts => Some(lock.lock(access).await?),
-            Try => lock.try_lock(access).await?,
-            Before => in_time(lock.lock_before(access, DEADLINE).await)?,
-            Dropped => {
-                let locked = fabric.before(DEADLINE, lock.lock(access)).await;
-                in_time(locked.unwrap_or(Err(LockError::TimedOut)))?
-            }
-        };
-        if let Some(guard) = guard {
-            without &= !(1 << round);
-            // The rank's state also includes state of the lock that the guard does not show, such
-            // as its nodes.
-            probe.step((round, without, format!("{guard:?} {lock:?}"), probe.stored()));
-            probe.add(fact(access), 1);
-            let looks_at = match access {
-                All => (0..fabric.ranks() as u32).map(Rank::new).collect(),
-                Shared(rank) | Exclusive(rank) => vec![rank],
-            };
-            for rank in looks_at {
-                let (seen, writes) = (fabric.get_word(&word(rank)?).await?, probe.get(WRITES + rank.number()));
-                assert_eq!(seen, writes, "visibility: a released write was missed");
-                if manner == Puts && !matches!(access, Exclusive(_)) {
-                    let before = probe.add(puts(rank, me), 1);
-                    fabric.put_word(&put_by(rank, me)?, before + 1).await?;
-                }
-            }
-            if let Exclusive(rank) = access {
-                for by in 0..if manner == Puts { fabric.ranks() as u32 } else { 0 } {
-                    let (seen, puts) = (fabric.get_word(&put_by(rank, by)?).await?, probe.get(puts(rank, by)));
-                    assert_eq!(seen, puts, "visibility: what another put was missed");
-                }
-                let before = probe.add(WRITES + rank.number(), 1);
-                fabric.put_word(&word(rank)?, before + 1).await?;
-            }
-            probe.subtract(fact(access), 1);
-            match manner {
-                ReleaseDropped => drop(fabric.before(DEADLINE, guard.release()).await.transpose()?),
-                _ => guard.release().await?,
-            }
-        }
-        probe.step((round, without, format!("{lock:?}"), probe.stored()));
-    }
-    Ok(())
-}
 
 /// A job of ranks on nodes. `together` states whether all may be inside together; if so, they must
 /// be in at least one order.
@@ -164,7 +56,9 @@ fn of_any_lock(case: &AccessCase) -> Explorer<'static> {
 
 /// The bytes of the words of a lock with queues, and of a level.
 const QUEUE: u64 = 128;
+
 const LEVEL: u64 = 64;
+
 /// The offset of the ranks' own locks in a [`PerRankLock`]: after the words of the classes and of
 /// two stairs.
 const OWN: u64 = QUEUE + 2 * (QUEUE + LEVEL);
@@ -259,6 +153,7 @@ const WINDOWS: &[(&[Access], bool)] = &[
 ];
 
 const C: Rank = Rank::new(2);
+
 /// More ranks and rounds than can be exhausted.
 const AT_RANDOM: &[AccessCase] = &[
     case(&[0, 0, 1, 1], &[all(Plain), (Exclusive(A), Plain), all(Plain), (Exclusive(B), Plain)], 3, false),
@@ -271,7 +166,9 @@ const AT_RANDOM: &[AccessCase] = &[
         false,
     ),
 ];
+
 const TWO: &[Turn] = &[all(Plain), (Exclusive(A), Plain)];
+
 const MUTANTS: &[(ClassesMutant, AccessCase)] = &[
     (ClassesMutant::OthersIgnored, case(&[0, 1], TWO, 1, false)),
     (ClassesMutant::BatchNotClosed, case(&[0, 1], TWO, 1, false)),
@@ -284,6 +181,7 @@ const MUTANTS: &[(ClassesMutant, AccessCase)] = &[
     (ClassesMutant::AbandonedTakenForWoken, case(&[0, 1], &[all(Before), (Exclusive(A), Plain)], 1, false)),
     (ClassesMutant::Forgotten, case(&[0, 1], &[all(Dropped), (Exclusive(A), Plain)], 1, false)),
 ];
+
 impl AccessCase {
     fn name(&self, what: &str) -> String {
         format!("{what}: {:?} on {:?} x{}", self.turns, self.nodes, self.rounds)
@@ -362,81 +260,4 @@ pub(super) fn explorations() -> Vec<Exploration> {
     let wrong = MUTANTS.iter().map(|(mutant, case)| case.per_rank(Some(*mutant), caught));
     let windows = WINDOWS.iter().map(|(accesses, together)| window(accesses, *together));
     small.chain(large).chain(each).chain(random).chain(wrong).chain(windows).collect()
-}
-
-/// A mutated step of the two classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClassesMutant {
-    /// A rank that arrives sees no rank of the other class, and that it is its own class's turn.
-    OthersIgnored,
-    /// C3 adds nothing.
-    BatchNotClosed,
-    /// C5 sees no epoch begin.
-    NoSecondLook,
-    /// A stack that is taken appears empty.
-    NoSweep,
-    /// Every rank that leaves considers itself the last one.
-    NotTheLast,
-    /// A release does not flush the data.
-    NotFlushed,
-    /// The release of a non-exclusive holder begins its flush but does not await it.
-    FlushNotAwaited,
-    /// A rank that wakes a waiter treats one that gave up as woken, and does not act on its behalf.
-    AbandonedTakenForWoken,
-    /// The remaining work of a dropped future is not executed.
-    Forgotten,
-}
-
-#[derive(Debug)]
-struct MutatedClasses {
-    mutant: ClassesMutant,
-    /// Whether the rank is a non-exclusive holder.
-    shares: bool,
-}
-
-const EPOCH: u64 = 1 << 60;
-const TURN: u64 = EPOCH;
-const ONE: [u64; 2] = [1, 1 << 30];
-
-impl Mutant for MutatedClasses {
-    fn flushes(&self, target: Option<Rank>) -> bool {
-        target.is_some() || self.mutant != ClassesMutant::NotFlushed
-    }
-
-    fn awaits_flush(&self, target: Option<Rank>) -> bool {
-        self.mutant != ClassesMutant::FlushNotAwaited || !self.shares || target.is_some()
-    }
-
-    fn detaches(&self) -> bool {
-        self.mutant != ClassesMutant::Forgotten
-    }
-
-    fn got(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        let blind = self.mutant == ClassesMutant::NoSecondLook && word(addr, 0);
-        if blind { bits.wrapping_add(5 * EPOCH) } else { bits }
-    }
-
-    fn atomic(&self, addr: RemoteAddr, amo: Amo<u64>) -> Amo<u64> {
-        match (self.mutant, amo) {
-            // Or(0) reads and leaves the value unchanged.
-            (ClassesMutant::BatchNotClosed, Amo::Add(n)) if word(addr, 8) && n < 1 << 63 => Amo::Or(0),
-            (ClassesMutant::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => Amo::Or(0),
-            _ => amo,
-        }
-    }
-
-    fn result(&self, addr: RemoteAddr, amo: Amo<u64>, old: u64) -> u64 {
-        match (self.mutant, amo) {
-            (ClassesMutant::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[0] => 0,
-            (ClassesMutant::OthersIgnored, Amo::Add(one)) if word(addr, 0) && one == ONE[1] => TURN,
-            (ClassesMutant::NoSweep, Amo::Swap(0)) if in_lock(addr) && (16..48).contains(&addr.offset) => 0,
-            (ClassesMutant::NotTheLast, Amo::Add(less)) if word(addr, 8) && less == u64::MAX => 1,
-            (ClassesMutant::AbandonedTakenForWoken, Amo::CompareSwap { expected, new })
-                if in_lock(addr) && (80..128).contains(&addr.offset) && new & 0xff == 1 =>
-            {
-                expected
-            }
-            _ => old,
-        }
-    }
 }
