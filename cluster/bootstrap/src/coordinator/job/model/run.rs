@@ -2,8 +2,25 @@
 
 use super::{LEASE, Mutant, RunMutant, World};
 use crate::{Succession, coordinator::job::Phase};
-use fastrand::Rng;
 use std::time::Duration;
+
+/// Random numbers determined by a seed: the seeds that find mutants depend on this stream.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, chance: usize) -> bool {
+        self.below(chance) == 0
+    }
+}
 
 const STEP: Duration = Duration::from_millis(LEASE.as_millis() as u64 / 16);
 
@@ -20,29 +37,29 @@ enum Ended {
 /// Runs a job determined by `seed`: it is partitioned, reconnected and partitioned again, and
 /// processes are killed, while some messages are delayed.
 fn run(seed: u64, mutant: Option<RunMutant>) -> Result<Ended, String> {
-    let mut random = Rng::with_seed(seed);
-    let hosts = 2 + random.usize(..4);
+    let mut dice = Dice(seed);
+    let hosts = 2 + dice.below(4);
     let mut nodes: Vec<u32> = (0..hosts as u32).collect();
-    nodes.extend((0..random.usize(..3)).map(|_| random.usize(..hosts) as u32));
+    nodes.extend((0..dice.below(3)).map(|_| dice.below(hosts) as u32));
     nodes[1..].sort_unstable();
-    let host = random.usize(..hosts + 1) as u32;
-    let succession = [Succession::AfterSilence, Succession::AfterAnyEnd][random.usize(..2)];
+    let host = dice.below(hosts + 1) as u32;
+    let succession = [Succession::AfterSilence, Succession::AfterAnyEnd][dice.below(2)];
     let mut world = World::new(&nodes, host, succession, mutant);
-    let (mut cuts, mut kills, late) = (1 + random.usize(..3), random.usize(..3), 1 + random.usize(..30));
+    let (mut cuts, mut kills, late) = (1 + dice.below(3), dice.below(3), 1 + dice.below(30));
     for _ in 0..16 * 12 {
-        if cuts > 0 && random.usize(..24) == 0 {
+        if cuts > 0 && dice.one_in(24) {
             cuts -= 1;
-            let parts = 1 + random.usize(..3);
-            world.parts.iter_mut().for_each(|part| *part = random.usize(..parts) as u32);
+            let parts = 1 + dice.below(3);
+            world.parts.iter_mut().for_each(|part| *part = dice.below(parts) as u32);
         }
-        if kills > 0 && random.usize(..48) == 0 {
+        if kills > 0 && dice.one_in(48) {
             kills -= 1;
-            match random.usize(..nodes.len() + 1) {
+            match dice.below(nodes.len() + 1) {
                 0 => world.shut(0),
                 rank => world.kill(rank as u32 - 1),
             }
         }
-        deliver_some(&mut world, &mut random, late);
+        deliver_some(&mut world, &mut dice, late);
         world.pass(STEP);
         if let Some(problem) = world.contradiction() {
             return Err(problem);
@@ -50,20 +67,20 @@ fn run(seed: u64, mutant: Option<RunMutant>) -> Result<Ended, String> {
     }
     // From here on no message is delayed, and the run finishes.
     for _ in 0..16 * 6 {
-        deliver_some(&mut world, &mut random, usize::MAX);
+        deliver_some(&mut world, &mut dice, usize::MAX);
         world.pass(STEP);
     }
     settle(&world)
 }
 
 /// Delivers messages in any order; one in `late` is delayed.
-fn deliver_some(world: &mut World, random: &mut Rng, late: usize) {
+fn deliver_some(world: &mut World, dice: &mut Dice, late: usize) {
     loop {
         let all = world.deliverable();
-        if all.is_empty() || (late < usize::MAX && random.usize(..late) == 0) {
+        if all.is_empty() || (late < usize::MAX && dice.one_in(late)) {
             return;
         }
-        let (token, up) = all[random.usize(..all.len())];
+        let (token, up) = all[dice.below(all.len())];
         world.deliver(token, up);
     }
 }
@@ -161,7 +178,7 @@ fn cut_off_with_the_lost(mutant: Option<RunMutant>) -> Result<Ended, String> {
     }
     world.parts = vec![0, 0, 1, 1, 1];
     for _ in 0..16 * 6 {
-        deliver_some(&mut world, &mut Rng::with_seed(1), usize::MAX);
+        deliver_some(&mut world, &mut Dice(1), usize::MAX);
         world.pass(STEP);
     }
     settle(&world)
