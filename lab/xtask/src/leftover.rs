@@ -3,7 +3,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
-    fs, process, thread,
+    fs, mem, process, thread,
     time::{Duration, Instant},
 };
 
@@ -58,9 +58,11 @@ pub(crate) fn end(mark: &str, at_once: bool) -> usize {
 
 /// Like [`end`], with this grace period.
 pub(crate) fn end_within(mark: &str, grace: Duration) -> usize {
-    let begun = Instant::now();
-    while begun.elapsed() < grace {
-        if with_mark(mark).is_empty() {
+    let (begun, mut none_is_left) = (Instant::now(), false);
+    while begun.elapsed() < grace || none_is_left {
+        // Two looks, because the environment of a process that replaces its program is empty for a moment.
+        let before = mem::replace(&mut none_is_left, with_mark(mark).is_empty());
+        if before && none_is_left {
             return 0;
         }
         thread::sleep(Duration::from_millis(10));
