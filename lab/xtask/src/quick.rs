@@ -1,5 +1,5 @@
 //! `cargo xtask quick`: the quick form of every measuring and checking command that needs nothing but
-//! the benchmark tool to be built, one after another.
+//! the benchmark tool and the programs of `torture` to be built, one after another.
 
 use crate::bench;
 use clap::Args;
@@ -39,11 +39,19 @@ pub(crate) struct Options {
     /// Only commands whose words contain this.
     #[arg(value_name = "PART", default_value = "")]
     only: String,
+    /// Use the programs beside this one without building them: their figures are those of their profile.
+    #[arg(long)]
+    built: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (program, mut failed) = (env::current_exe()?, 0);
-    let measurements = MEASUREMENTS.iter().map(|words| (bench::tool(), words));
+    let tool = program.with_file_name("onesided-bench");
+    if options.built && !tool.is_file() {
+        return Err(format!("{} is not built; leave out --built", tool.display()).into());
+    }
+    let measuring = || if options.built { Command::new(&tool) } else { bench::tool() };
+    let measurements = MEASUREMENTS.iter().map(|words| (measuring(), words));
     let checks = CHECKS.iter().map(|words| (Command::new(&program), words));
     for (mut command, words) in measurements.chain(checks) {
         let name = words.join(" ");
@@ -51,7 +59,11 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             continue;
         }
         let begun = Instant::now();
-        let output = command.args(*words).stdin(Stdio::null()).output()?;
+        command.args(*words).stdin(Stdio::null());
+        if options.built && words[0] == "torture" {
+            command.arg("--built");
+        }
+        let output = command.output()?;
         let took = begun.elapsed().as_secs_f64();
         if output.status.success() {
             println!("{name:64} passes {took:5.1} s");

@@ -78,7 +78,7 @@ impl Environment {
         let (program, onesided) = (debug.join("examples/torture_rank"), debug.join("onesided"));
         for path in [&program, &onesided] {
             if !path.is_file() {
-                return Err(format!("{} is not built; leave out --quick and --built", path.display()).into());
+                return Err(format!("{} is not built; leave out --built", path.display()).into());
             }
         }
         let folder = tempfile::Builder::new().prefix("torture-bed-").tempdir()?;
