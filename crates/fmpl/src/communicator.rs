@@ -193,12 +193,12 @@ impl Communicator {
         }
         self.rank(member)?;
         let ends = meet(&self.fabric, &self.memory, &self.layout, self.me(), member).await?;
-        self.with(|state| state.keep(member, ends, self.layout.lanes()))
+        self.with(|state| state.keep(member, ends, self.layout.channels()))
     }
 
-    /// Returns the lane of an index.
+    /// Returns the channel of an index.
     #[inline(always)]
-    pub(crate) fn lane_of(&self, index: usize) -> Result<usize> {
+    pub(crate) fn channel_of(&self, index: usize) -> Result<usize> {
         let indices = self.layout.indices();
         if index < indices { Ok(index) } else { Err(FmplError::NoSuchIndex { index, indices }) }
     }

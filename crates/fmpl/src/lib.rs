@@ -38,7 +38,7 @@
 //! [`Communicator::barrier`], [`broadcast`](Communicator::broadcast),
 //! [`reduce`](Communicator::reduce) and [`allreduce`](Communicator::allreduce) are executed by
 //! hardware if it is present, free and faster ([`Choice`]); otherwise they use binomial trees of
-//! such messages, in separate lanes. All members make the same calls in the same order. The trees
+//! such messages, in separate channels. All members make the same calls in the same order. The trees
 //! of all roots give a member up to 2⌈log2 p⌉ neighbours, which count among its
 //! [peers](Options::peers).
 //!

@@ -1,6 +1,6 @@
 //! Communicators that continue without lost members.
 
-use crate::{Communicator, FmplError, Result, area::Layout, state::LaneId};
+use crate::{Communicator, FmplError, Result, area::Layout, state::ChannelId};
 use rdma_fabric::{Deps, FabricError, GroupMemory, Rank, join::now};
 
 /// The members that a communicator continues without.
@@ -97,8 +97,8 @@ impl Communicator {
     fn give_up(&self, member: usize, error: &FmplError) -> Result<()> {
         self.with(|state| {
             let Some(peer) = state.place_of(member).filter(|_| !state.lost.contains(member)) else { return };
-            for lane in 0..self.layout.lanes() {
-                state.give_up(LaneId { peer, lane }, error.clone());
+            for channel in 0..self.layout.channels() {
+                state.give_up(ChannelId { peer, channel }, error.clone());
             }
         })
     }

@@ -4,7 +4,7 @@
 
 use crate::{
     Communicator, Result,
-    state::{LaneState, Peer},
+    state::{ChannelState, Peer},
 };
 use rdma_fabric::Rank;
 
@@ -32,10 +32,10 @@ impl Communicator {
     /// [`FmplError::OtherThread`](crate::FmplError::OtherThread).
     #[expect(clippy::arithmetic_side_effects, reason = "sizes of memory that is there")]
     pub fn memory(&self) -> Result<Memory> {
-        let lanes = self.layout.lanes() * size_of::<LaneState>();
+        let channels = self.layout.channels() * size_of::<ChannelState>();
         let (met, staging) = self.with(|state| (state.peers.len(), state.collectives.staging_bytes()))?;
         let list = self.listed.as_ref().map_or(0, |ranks| size_of::<Rank>() * ranks.len());
-        let kept = met * (size_of::<Peer>() + lanes) + list;
+        let kept = met * (size_of::<Peer>() + channels) + list;
         Ok(Memory { areas: self.layout.bytes(), area: self.layout.area_bytes(), staging, met, kept })
     }
 }

@@ -12,24 +12,24 @@ use core::{fmt, task::Waker};
 use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
 use std::collections::VecDeque;
 
-/// A lane of a peer.
+/// A channel of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LaneId {
+pub(crate) struct ChannelId {
     /// The peer's index among the known peers.
     pub(crate) peer: usize,
-    pub(crate) lane: usize,
+    pub(crate) channel: usize,
 }
 
-impl LaneId {
+impl ChannelId {
     /// Returns a number that is not `u64::MAX`.
     #[inline(always)]
     pub(crate) fn to_bits(self) -> u64 {
-        (self.peer as u64) << 32 | self.lane as u64
+        (self.peer as u64) << 32 | self.channel as u64
     }
 
     #[inline(always)]
     pub(crate) fn of_bits(bits: u64) -> Self {
-        LaneId { peer: (bits >> 32) as usize, lane: bits as u32 as usize }
+        ChannelId { peer: (bits >> 32) as usize, channel: bits as u32 as usize }
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct State {
     pub(crate) watching: Vec<Waker>,
     /// The area at which a receive from any sender starts its search.
     pub(crate) turn: usize,
-    /// The number of indices; the lanes after them are those for unknown senders.
+    /// The number of indices; the channels after them are those for unknown senders.
     pub(crate) indices: usize,
     pub(crate) collectives: Collectives,
 }
@@ -66,7 +66,7 @@ impl fmt::Debug for State {
     /// Formats the state that is kept between calls.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let State { peers, spool, pending, turn, collectives, .. } = self;
-        let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.lanes)), pending.len());
+        let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.channels)), pending.len());
         f.debug_struct("State")
             .field("peers", &peers.collect::<Vec<_>>())
             .field("spool", spool)
@@ -82,9 +82,9 @@ pub(crate) struct Peer {
     /// Its number.
     pub(crate) member: usize,
     pub(crate) ends: Ends,
-    pub(crate) lanes: Box<[LaneState]>,
+    pub(crate) channels: Box<[ChannelState]>,
     pub(crate) any: AnyIndex,
-    /// When a send's patience expired: its lane, and the number of messages that the peer had taken
+    /// When a send's patience expired: its channel, and the number of messages that the peer had taken
     /// from it.
     pub(crate) stalled: Option<(usize, u64)>,
 }
@@ -100,9 +100,9 @@ pub(crate) struct AnyIndex {
     pub(crate) told: u64,
 }
 
-/// The messages of one lane in both directions.
+/// The messages of one channel in both directions.
 #[derive(Debug, Default)]
-pub(crate) struct LaneState {
+pub(crate) struct ChannelState {
     /// The number of messages to the peer that have been put or spooled.
     pub(crate) sent: u64,
     /// How many of these the peer is known to have received.
@@ -137,7 +137,7 @@ pub(crate) struct LaneState {
     pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
 }
 
-impl LaneState {
+impl ChannelState {
     /// Records the buffer of a receive.
     #[inline(always)]
     pub(crate) fn keep_buffer<T: Pod>(&mut self, into: &LocalSpan<T>) -> Result<&LocalSpan<u8>> {
@@ -199,7 +199,7 @@ impl State {
     }
 
     /// Adds a peer, unless it has been added in the meantime; returns its index.
-    pub(crate) fn keep(&mut self, member: usize, ends: Ends, lanes: usize) -> usize {
+    pub(crate) fn keep(&mut self, member: usize, ends: Ends, channels: usize) -> usize {
         if let Some(place) = self.place_of(member) {
             return place;
         }
@@ -207,7 +207,7 @@ impl State {
         self.peers.push(Peer {
             member,
             ends,
-            lanes: (0..lanes).map(|_| LaneState::default()).collect(),
+            channels: (0..channels).map(|_| ChannelState::default()).collect(),
             any: AnyIndex::default(),
             stalled: None,
         });
@@ -231,13 +231,13 @@ impl State {
     }
 
     #[inline(always)]
-    pub(crate) fn lane(&mut self, id: LaneId) -> &mut LaneState {
-        &mut self.peers[id.peer].lanes[id.lane]
+    pub(crate) fn channel(&mut self, id: ChannelId) -> &mut ChannelState {
+        &mut self.peers[id.peer].channels[id.channel]
     }
 
-    /// Returns the message index of a lane.
-    pub(crate) fn index_of(&self, lane: usize) -> usize {
-        lane.checked_sub(self.indices).unwrap_or(lane)
+    /// Returns the message index of a channel.
+    pub(crate) fn index_of(&self, channel: usize) -> usize {
+        channel.checked_sub(self.indices).unwrap_or(channel)
     }
 
     /// Wakes the tasks that wait for other receives to complete.
@@ -251,49 +251,49 @@ impl State {
 
     /// Begins a send; returns its message's number.
     #[inline(always)]
-    pub(crate) fn begin_send(&mut self, id: LaneId) -> Result<u64> {
-        let lane = self.lane(id);
-        if lane.sending {
+    pub(crate) fn begin_send(&mut self, id: ChannelId) -> Result<u64> {
+        let channel = self.channel(id);
+        if channel.sending {
             return Err(self.in_use(id, Direction::To));
         }
-        if let Some(error) = &lane.failed {
+        if let Some(error) = &channel.failed {
             return Err(error.clone());
         }
-        lane.sending = true;
-        Ok(lane.sent)
+        channel.sending = true;
+        Ok(channel.sent)
     }
 
     /// Begins a receive; returns its message's number.
     #[inline(always)]
-    pub(crate) fn begin_receive(&mut self, id: LaneId) -> Result<u64> {
-        let lane = self.lane(id);
-        if lane.receiving {
+    pub(crate) fn begin_receive(&mut self, id: ChannelId) -> Result<u64> {
+        let channel = self.channel(id);
+        if channel.receiving {
             return Err(self.in_use(id, Direction::From));
         }
-        lane.receiving = true;
-        Ok(lane.received)
+        channel.receiving = true;
+        Ok(channel.received)
     }
 
     /// Counts a part of a message that has arrived; the next part is received as well.
     /// `posted_once` states that no other header for it can be in flight.
-    pub(crate) fn received_part(&mut self, id: LaneId, posted_once: bool) {
-        let lane = self.lane(id);
-        lane.received += 1;
-        lane.unseen &= !posted_once;
+    pub(crate) fn received_part(&mut self, id: ChannelId, posted_once: bool) {
+        let channel = self.channel(id);
+        channel.received += 1;
+        channel.unseen &= !posted_once;
     }
 
     #[cold]
-    fn in_use(&self, id: LaneId, direction: Direction) -> FmplError {
-        FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.lane), direction }
+    fn in_use(&self, id: ChannelId, direction: Direction) -> FmplError {
+        FmplError::IndexInUse { peer: self.peers[id.peer].member, index: self.index_of(id.channel), direction }
     }
 
     /// Counts a received message; `direct` states whether it was put into the buffer of its header.
     #[inline(always)]
-    pub(crate) fn received(&mut self, id: LaneId, direct: bool) {
-        let lane = self.lane(id);
-        (lane.received, lane.receiving) = (lane.received + 1, false);
+    pub(crate) fn received(&mut self, id: ChannelId, direct: bool) {
+        let channel = self.channel(id);
+        (channel.received, channel.receiving) = (channel.received + 1, false);
         if direct {
-            lane.unseen = false;
+            channel.unseen = false;
         }
         self.changed();
     }

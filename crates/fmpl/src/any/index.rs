@@ -2,9 +2,9 @@
 
 use crate::{
     Communicator, Received, Receiving, Result,
-    area::{Ends, Kind, Lane},
+    area::{Channel, Ends, Kind},
     cost,
-    state::{LaneId, State},
+    state::{ChannelId, State},
 };
 use core::{
     fmt,
@@ -49,12 +49,12 @@ impl Communicator {
             })
         })?;
         if let Some((ends, wanted)) = change {
-            let lane = Lane::new(&self.fabric, &ends, 0);
+            let channel = Channel::new(&self.fabric, &ends, 0);
             if !self.puts_in_order {
                 // This put must not be overtaken by the previous value.
-                self.fabric.flush(lane.peer()).await?;
+                self.fabric.flush(channel.peer()).await?;
             }
-            lane.put_wanted(wanted).await?;
+            channel.put_wanted(wanted).await?;
         }
         Ok(())
     }
@@ -75,9 +75,9 @@ impl fmt::Debug for ReceivingAny<'_> {
     }
 }
 
-/// A lane from which a receive of any index may take message `n`.
+/// A channel from which a receive of any index may take message `n`.
 struct Free {
-    lane: usize,
+    channel: usize,
     n: u64,
     /// The number of known messages in the sender's queue; `None` if its next one comes after
     /// message `n`.
@@ -100,19 +100,19 @@ impl ReceivingAny<'_> {
     }
 
     /// Waits until one of the sender's messages matches this receive.
-    async fn matched(&self) -> Result<LaneId> {
+    async fn matched(&self) -> Result<ChannelId> {
         loop {
             if let Some(matched) = self.comm.with(|state| self.take(state))?? {
                 return Ok(matched);
             }
-            let (ends, lanes) = self.free_lanes()?;
-            if self.read_queues(&ends, &lanes).await? {
+            let (ends, channels) = self.free_channels()?;
+            if self.read_queues(&ends, &channels).await? {
                 continue;
             }
-            let lane = |free: &Free| Lane::new(&self.comm.fabric, &ends, free.lane);
-            let flags = lanes.iter().map(|free| lane(free).until_flag_or_queued(free.n, free.known));
+            let channel = |free: &Free| Channel::new(&self.comm.fabric, &ends, free.channel);
+            let flags = channels.iter().map(|free| channel(free).until_flag_or_queued(free.n, free.known));
             let mut flagged =
-                pin!(async { if lanes.is_empty() { core::future::pending().await } else { race_all(flags).await } });
+                pin!(async { if channels.is_empty() { core::future::pending().await } else { race_all(flags).await } });
             let mut changes = None;
             poll_fn(|cx| {
                 let now = match self.comm.with(|state| {
@@ -134,28 +134,28 @@ impl ReceivingAny<'_> {
         }
     }
 
-    /// Returns the lanes from which this receive may take the next message, if this receive is
+    /// Returns the channels from which this receive may take the next message, if this receive is
     /// next.
-    fn free_lanes(&self) -> Result<(Ends, Vec<Free>)> {
+    fn free_channels(&self) -> Result<(Ends, Vec<Free>)> {
         self.comm.with(|state| {
             let peer = &state.peers[self.peer];
             let first = peer.any.queue.front() == Some(&self.ticket);
-            let lanes = peer.lanes[..self.comm.layout.indices()].iter().enumerate();
-            let free = lanes.filter(|(_, known)| first && !known.receiving && !known.abandoned);
-            let free = free.map(|(lane, known)| Free { lane, n: known.received, known: known.reading.known() });
+            let channels = peer.channels[..self.comm.layout.indices()].iter().enumerate();
+            let free = channels.filter(|(_, known)| first && !known.receiving && !known.abandoned);
+            let free = free.map(|(channel, known)| Free { channel, n: known.received, known: known.reading.known() });
             (peer.ends.clone(), free.collect())
         })
     }
 
-    /// Reads the sender's queues of these lanes; returns whether there was a new message.
-    async fn read_queues(&self, ends: &Ends, lanes: &[Free]) -> Result<bool> {
+    /// Reads the sender's queues of these channels; returns whether there was a new message.
+    async fn read_queues(&self, ends: &Ends, channels: &[Free]) -> Result<bool> {
         let mut found = false;
-        for free in lanes {
-            let lane = Lane::new(&self.comm.fabric, ends, free.lane);
+        for free in channels {
+            let channel = Channel::new(&self.comm.fabric, ends, free.channel);
             if let Some(known) = free.known
-                && lane.queued()? > known
+                && channel.queued()? > known
             {
-                self.comm.read_queue(LaneId { peer: self.peer, lane: free.lane }, &lane).await?;
+                self.comm.read_queue(ChannelId { peer: self.peer, channel: free.channel }, &channel).await?;
                 found = true;
             }
         }
@@ -163,20 +163,20 @@ impl ReceivingAny<'_> {
     }
 
     /// Takes an offered message that no other receive will take.
-    fn take(&self, state: &mut State) -> Result<Option<LaneId>> {
+    fn take(&self, state: &mut State) -> Result<Option<ChannelId>> {
         let peer = &mut state.peers[self.peer];
         if peer.any.queue.front() != Some(&self.ticket) {
             return Ok(None);
         }
-        for lane in 0..self.comm.layout.indices() {
-            let known = &mut peer.lanes[lane];
+        for channel in 0..self.comm.layout.indices() {
+            let known = &mut peer.channels[channel];
             if known.receiving || known.abandoned {
                 continue;
             }
-            let flag = Lane::new(&self.comm.fabric, &peer.ends, lane).flag(known.received)?;
+            let flag = Channel::new(&self.comm.fabric, &peer.ends, channel).flag(known.received)?;
             if flag.or_else(|| known.reading.record(known.received)).is_some_and(|flag| flag.kind == Kind::Offered) {
                 known.receiving = true;
-                return Ok(Some(LaneId { peer: self.peer, lane }));
+                return Ok(Some(ChannelId { peer: self.peer, channel }));
             }
         }
         Ok(None)

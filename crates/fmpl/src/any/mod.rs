@@ -9,8 +9,8 @@
 //! uses it.
 //!
 //! Messages to a receiver that does not specify its sender form a separate domain with its own
-//! lanes, and are always offered. After an offer the sender changes the receiver's *doorbell*, and
-//! the tasks that wait for the doorbell check all lanes again.
+//! channels, and are always offered. After an offer the sender changes the receiver's *doorbell*, and
+//! the tasks that wait for the doorbell check all channels again.
 
 mod index;
 mod source;

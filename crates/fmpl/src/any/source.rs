@@ -2,9 +2,9 @@
 
 use crate::{
     Communicator, FmplError, Received, Receiving, Result,
-    area::{Kind, Lane, Layout},
+    area::{Channel, Kind, Layout},
     cost,
-    state::LaneId,
+    state::ChannelId,
 };
 use rdma_fabric::{FabricError, LocalSpan, Pod};
 
@@ -18,14 +18,18 @@ impl Communicator {
     /// As [`Communicator::send`]; the indices are [those for unknown
     /// senders](crate::Options::any_indices).
     pub async fn send_any<T: Pod>(&self, source: &[T], to: usize, index: usize) -> Result<()> {
-        let lane = self.any_lane_of(index)?;
-        let id = LaneId { peer: self.met(to).await?, lane };
+        let channel = self.any_channel_of(index)?;
+        let id = ChannelId { peer: self.met(to).await?, channel };
         self.send_offered(bytemuck::cast_slice(source), id, to).await
     }
 
-    fn any_lane_of(&self, index: usize) -> Result<usize> {
+    fn any_channel_of(&self, index: usize) -> Result<usize> {
         let indices = self.layout.any_indices();
-        if index < indices { Ok(self.layout.any_lane(index)) } else { Err(FmplError::NoSuchIndex { index, indices }) }
+        if index < indices {
+            Ok(self.layout.any_channel(index))
+        } else {
+            Err(FmplError::NoSuchIndex { index, indices })
+        }
     }
 
     /// Receives a message that any member sends to this index with [`Communicator::send_any`]
@@ -40,14 +44,14 @@ impl Communicator {
     /// [`FmplError::Cut`] if the sender has dropped its communicator together with the message, which is
     /// reported once.
     pub async fn recv_any<T: Pod>(&self, into: &LocalSpan<T>, index: usize) -> Result<Received> {
-        let (into, lane) = (into.as_bytes()?, self.any_lane_of(index)?);
+        let (into, channel) = (into.as_bytes()?, self.any_channel_of(index)?);
         let me = self.memory.member(self.me())?;
         let doorbell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::DOORBELL as u64)?)?;
         self.fabric.charge(cost::INIT).await;
         let living = self.living()?;
         loop {
             let rung = self.fabric.load(&doorbell)?;
-            if let Some(id) = self.offered(lane).await? {
+            if let Some(id) = self.offered(channel).await? {
                 let received = Receiving::of_offer(self, id, &into)?.arrived().await;
                 return self.unless_departed(id, received).map(|received| Received { index, ..received });
             }
@@ -58,16 +62,17 @@ impl Communicator {
 
     /// Removes a message whose sender has dropped it together with its communicator. The loss is
     /// reported once; afterwards it no longer blocks the messages of other senders.
-    fn unless_departed(&self, id: LaneId, received: Result<Received>) -> Result<Received> {
+    fn unless_departed(&self, id: ChannelId, received: Result<Received>) -> Result<Received> {
         let Err(FmplError::Fabric(FabricError::StaleRegion { rank, .. })) = received else { return received };
         self.with(|state| {
-            let (from, index, peer) = (state.peers[id.peer].member, state.index_of(id.lane), &mut state.peers[id.peer]);
+            let (from, index, peer) =
+                (state.peers[id.peer].member, state.index_of(id.channel), &mut state.peers[id.peer]);
             if peer.ends.there.rank() != rank {
                 return received;
             }
-            let known = &mut peer.lanes[id.lane];
+            let known = &mut peer.channels[id.channel];
             let n = known.received;
-            let flag = Lane::new(&self.fabric, &peer.ends, id.lane).flag(n)?.or_else(|| known.reading.record(n));
+            let flag = Channel::new(&self.fabric, &peer.ends, id.channel).flag(n)?.or_else(|| known.reading.record(n));
             known.reading.take(n);
             (known.received, known.abandoned) = (n + 1, false);
             state.changed();
@@ -75,26 +80,26 @@ impl Communicator {
         })?
     }
 
-    /// Takes a message offered in a lane, from the sender whose turn is next.
-    async fn offered(&self, lane: usize) -> Result<Option<LaneId>> {
+    /// Takes a message offered in a channel, from the sender whose turn is next.
+    async fn offered(&self, channel: usize) -> Result<Option<ChannelId>> {
         let (areas, first) = (self.layout.peers(), self.with(|state| state.turn)?);
         for probe in 0..areas {
             let area = (first + probe) % areas;
             let Some(member) = self.user_of(area)? else { continue };
             // A member that has never sent anything need not be contacted.
-            if self.layout.is_by_number() && !self.has_offered(area, lane)? {
+            if self.layout.is_by_number() && !self.has_offered(area, channel)? {
                 continue;
             }
             if self.with(|state| state.lost.contains(member))? {
                 continue;
             }
-            let id = LaneId { peer: self.met(member).await?, lane };
+            let id = ChannelId { peer: self.met(member).await?, channel };
             let ends = self.with(|state| state.peers[id.peer].ends.clone())?;
-            self.read_queue(id, &Lane::new(&self.fabric, &ends, lane)).await?;
+            self.read_queue(id, &Channel::new(&self.fabric, &ends, channel)).await?;
             let taken = self.with(|state| {
                 let peer = &mut state.peers[id.peer];
-                let known = &mut peer.lanes[lane];
-                let flag = Lane::new(&self.fabric, &peer.ends, lane).flag(known.received)?;
+                let known = &mut peer.channels[channel];
+                let flag = Channel::new(&self.fabric, &peer.ends, channel).flag(known.received)?;
                 let flag = flag.or_else(|| known.reading.record(known.received));
                 if known.receiving || flag.is_none_or(|flag| flag.kind != Kind::Offered) {
                     return Ok::<_, FmplError>(None);
@@ -121,10 +126,10 @@ impl Communicator {
         Ok((1..=self.len() as u64).contains(&key).then(|| key as usize - 1))
     }
 
-    /// Returns whether any message has ever been offered in a lane of an area of this member.
-    fn has_offered(&self, area: usize, lane: usize) -> Result<bool> {
+    /// Returns whether any message has ever been offered in a channel of an area of this member.
+    fn has_offered(&self, area: usize, channel: usize) -> Result<bool> {
         let me = self.memory.member(self.me())?;
-        let at = self.layout.area(area) + Lane::first_flag(lane);
+        let at = self.layout.area(area) + Channel::first_flag(channel);
         let word = self.fabric.local_word::<u64>(self.memory.at(me, at as u64)?)?;
         Ok(self.fabric.load(&word)? != 0)
     }

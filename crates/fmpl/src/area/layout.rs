@@ -4,9 +4,9 @@
 
 use crate::Options;
 
-/// The bytes of a lane.
+/// The bytes of a channel.
 const LANE: usize = 128;
-/// The bytes before an area's lanes.
+/// The bytes before an area's channels.
 const HEAD: usize = 64;
 /// The number of a sender's messages with one index that can be offered to the receiver at once.
 pub(crate) const OFFERS: u64 = 2;
@@ -20,7 +20,7 @@ pub(crate) struct Layout {
     by_number: bool,
 }
 
-/// The lanes reserved for collectives: towards the root, and away from it.
+/// The channels reserved for collectives: towards the root, and away from it.
 const COLLECTIVE: usize = 2;
 
 #[expect(
@@ -50,21 +50,21 @@ impl Layout {
         self.by_number
     }
 
-    pub(crate) fn lanes(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.indices + self.any_indices + COLLECTIVE
     }
 
-    /// Returns the lane of an index for messages from unknown senders.
-    pub(crate) fn any_lane(&self, index: usize) -> usize {
+    /// Returns the channel of an index for messages from unknown senders.
+    pub(crate) fn any_channel(&self, index: usize) -> usize {
         self.indices + index
     }
 
-    /// Returns the lane in which collectives send towards the root (0) or away from it (1).
-    pub(crate) fn collective_lane(&self, way: usize) -> usize {
+    /// Returns the channel in which collectives send towards the root (0) or away from it (1).
+    pub(crate) fn collective_channel(&self, way: usize) -> usize {
         self.indices + self.any_indices + way
     }
 
-    /// The word that senders change so that a receiver from any sender checks its lanes again.
+    /// The word that senders change so that a receiver from any sender checks its channels again.
     pub(crate) const DOORBELL: usize = 0;
     /// The bytes before the owners: the doorbell has its own cache line.
     const DOORBELL_LINE: usize = 64;
@@ -79,7 +79,7 @@ impl Layout {
     }
 
     pub(crate) fn area_bytes(&self) -> usize {
-        HEAD + self.lanes() * LANE
+        HEAD + self.channels() * LANE
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -92,8 +92,8 @@ impl Layout {
     /// In an area: the member, counted from 1, that has left the collectives; 0 if none has.
     pub(crate) const LEFT: usize = 8;
 
-    /// In an area: the offset of a lane.
-    pub(crate) fn lane(lane: usize) -> usize {
-        HEAD + lane * LANE
+    /// In an area: the offset of a channel.
+    pub(crate) fn channel(channel: usize) -> usize {
+        HEAD + channel * LANE
     }
 }

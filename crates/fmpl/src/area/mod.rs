@@ -1,7 +1,7 @@
 //! Matching areas: the memory through which two members exchange messages.
 //!
 //! A member has an area for each peer with which it exchanges messages. Only that peer writes to
-//! the area, and only the member itself reads it. The area has a *lane* for each index, and a lane
+//! the area, and only the member itself reads it. The area has a *channel* for each index, and a channel
 //! has two cache lines:
 //!
 //! ```text
@@ -21,15 +21,15 @@
 //! [`Node`](node::Node)s in the sender's memory. The address of the first node is put to the peer
 //! once, then only the number of queued messages. So an offer never waits for space in the area.
 
+mod channel;
 mod contact;
-mod lane;
 mod layout;
 mod node;
 mod record;
 mod staged;
 
+pub(crate) use channel::{Channel, Ends, PostedOffer, Taken};
 pub(crate) use contact::meet;
-pub(crate) use lane::{Ends, Lane, PostedOffer, Taken};
 pub(crate) use layout::{Layout, OFFERS};
 pub(crate) use node::{NODE, Node};
 pub(crate) use record::{Kind, Record};

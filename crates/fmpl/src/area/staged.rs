@@ -5,7 +5,7 @@
 //! from a copy of the area in local memory (paper, section 5.1: sending by a *reused TCW*). If
 //! memory is mapped, there are neither descriptors nor a copy.
 
-use super::{Ends, Lane, lane::flag};
+use super::{Channel, Ends, channel::flag};
 use crate::{Result, cost};
 use core::fmt;
 use rdma_fabric::{
@@ -35,7 +35,7 @@ impl fmt::Debug for Staged {
     }
 }
 
-impl Lane<'_> {
+impl Channel<'_> {
     /// Puts a flag from a detached task ([`Fabric::detach`]), so that no call waits for the put.
     pub(crate) async fn put_deferred_flag(&self, n: u64, word: u64) -> Result<()> {
         self.put_unprepared(flag(n).first, [word]).await

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Communicator, Result,
-    area::{Kind, Lane, Record},
+    area::{Channel, Kind, Record},
     point::{HEADERS, posted},
     state::Peer,
 };
@@ -102,7 +102,7 @@ impl Part<'_> {
     }
 }
 
-/// A neighbour's lane, one way.
+/// A neighbour's channel, one way.
 pub(crate) struct Link<'a> {
     comm: &'a Communicator,
     peer: &'a mut Peer,
@@ -112,20 +112,20 @@ pub(crate) struct Link<'a> {
 impl<'a> Link<'a> {
     #[inline(always)]
     pub(crate) fn new(comm: &'a Communicator, peers: &'a mut [Peer], place: usize, way: Way) -> Self {
-        Link { comm, peer: &mut peers[place], at: comm.layout.collective_lane(way as usize) }
+        Link { comm, peer: &mut peers[place], at: comm.layout.collective_channel(way as usize) }
     }
 
     #[inline(always)]
-    fn lane(&self) -> Lane<'_> {
-        Lane::new(&self.comm.fabric, &self.peer.ends, self.at)
+    fn channel(&self) -> Channel<'_> {
+        Channel::new(&self.comm.fabric, &self.peer.ends, self.at)
     }
 
     /// Signals without a body.
     #[inline(always)]
     pub(crate) fn signal(&mut self) -> Option<()> {
-        let n = self.peer.lanes[self.at].sent;
-        let put = self.lane().put_flag_now(n, Record::first_word(Kind::Arrived, 0, n));
-        self.peer.lanes[self.at].sent += u64::from(put);
+        let n = self.peer.channels[self.at].sent;
+        let put = self.channel().put_flag_now(n, Record::first_word(Kind::Arrived, 0, n));
+        self.peer.channels[self.at].sent += u64::from(put);
         put.then_some(())
     }
 
@@ -133,33 +133,33 @@ impl<'a> Link<'a> {
     #[inline(always)]
     pub(crate) fn signalled(&mut self, spins: &mut Spins<'_>) -> Option<()> {
         // A header is due once in a while.
-        let is_due = self.peer.lanes[self.at].received.is_multiple_of(HEADERS);
+        let is_due = self.peer.channels[self.at].received.is_multiple_of(HEADERS);
         if is_due { None } else { self.arrived(spins) }
     }
 
     /// Posts the receive of a body.
     #[inline(always)]
     pub(crate) fn post(&self, into: &LocalSpan<u8>) -> Option<()> {
-        self.lane().put_header_now(self.peer.lanes[self.at].received, posted(into)).then_some(())
+        self.channel().put_header_now(self.peer.channels[self.at].received, posted(into)).then_some(())
     }
 
     /// Polls for a body whose receive was posted, or for a signal.
     #[inline(always)]
     pub(crate) fn arrived(&mut self, spins: &mut Spins<'_>) -> Option<()> {
-        let (n, lane) = (self.peer.lanes[self.at].received, self.lane());
-        spins.find(|| lane.arrived_now(n))?;
-        self.peer.lanes[self.at].received += 1;
+        let (n, channel) = (self.peer.channels[self.at].received, self.channel());
+        spins.find(|| channel.arrived_now(n))?;
+        self.peer.channels[self.at].received += 1;
         Some(())
     }
 
     /// Puts a body, if its receive is posted, has its length, and is where the last one was.
     #[inline(always)]
     pub(crate) fn send(&mut self, body: &LocalSpan<u8>, spins: &mut Spins<'_>) -> Option<()> {
-        let (known, lane) = (&self.peer.lanes[self.at], self.lane());
-        let header = spins.find(|| lane.header_now(known.sent))?;
+        let (known, channel) = (&self.peer.channels[self.at], self.channel());
+        let header = spins.find(|| channel.header_now(known.sent))?;
         let (at, target) = known.target.as_ref()?;
         let fits = header.kind == Kind::Posted && header.bytes == body.len() && target.len() == body.len();
-        if !fits || header.at(lane.peer()) != *at {
+        if !fits || header.at(channel.peer()) != *at {
             return None;
         }
         let fabric = &self.comm.fabric;
@@ -169,10 +169,10 @@ impl<'a> Link<'a> {
             fabric.direct().barrier();
         }
         let word = Record::first_word(Kind::Arrived, body.len(), known.sent);
-        if !lane.put_flag_now(known.sent, word) {
+        if !channel.put_flag_now(known.sent, word) {
             return None;
         }
-        self.peer.lanes[self.at].sent += 1;
+        self.peer.channels[self.at].sent += 1;
         Some(())
     }
 }

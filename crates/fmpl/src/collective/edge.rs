@@ -2,9 +2,9 @@
 
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Record},
+    area::{Channel, Ends, Kind, Record},
     point::{Body, HEADERS, Message, deliver, posted},
-    state::{LaneId, LaneState},
+    state::{ChannelId, ChannelState},
 };
 use core::future::Future;
 use rdma_fabric::{
@@ -12,7 +12,7 @@ use rdma_fabric::{
     join::{Either, race},
 };
 
-/// The direction of a message: the two collective lanes.
+/// The direction of a message: the two collective channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Towards the root.
@@ -70,24 +70,24 @@ impl<'a> Edge<'a> {
         self.comm.fabric.direct().load_words_at::<u64, 1>(&self.ends.here, 0).is_some()
     }
 
-    fn id(&self, way: Way) -> LaneId {
-        LaneId { peer: self.peer, lane: self.comm.layout.collective_lane(way as usize) }
+    fn id(&self, way: Way) -> ChannelId {
+        ChannelId { peer: self.peer, channel: self.comm.layout.collective_channel(way as usize) }
     }
 
-    fn lane(&self, way: Way) -> Lane<'_> {
-        Lane::new(&self.comm.fabric, &self.ends, self.id(way).lane).within(self.comm.listed.as_deref())
+    fn channel(&self, way: Way) -> Channel<'_> {
+        Channel::new(&self.comm.fabric, &self.ends, self.id(way).channel).within(self.comm.listed.as_deref())
     }
 
-    fn with<T>(&self, way: Way, f: impl FnOnce(&mut LaneState) -> T) -> Result<T> {
-        self.comm.with(|state| f(state.lane(self.id(way))))
+    fn with<T>(&self, way: Way, f: impl FnOnce(&mut ChannelState) -> T) -> Result<T> {
+        self.comm.with(|state| f(state.channel(self.id(way))))
     }
 
     // ----- with a body ---------------------------------------------------------------------------
 
     /// Posts the receive for the next message.
     pub(crate) async fn post(&self, way: Way, into: &LocalSpan<u8>) -> Result<()> {
-        let n = self.with(way, |lane| lane.received)?;
-        self.named(self.lane(way).put_header(n, posted(into)).await)
+        let n = self.with(way, |channel| channel.received)?;
+        self.named(self.channel(way).put_header(n, posted(into)).await)
     }
 
     /// Waits for the message whose receive was posted; returns the reason why it will not arrive,
@@ -97,7 +97,7 @@ impl<'a> Edge<'a> {
         match flag.kind {
             Kind::Arrived => Ok(None),
             Kind::Differs => Ok(Some(Differ::of_record(flag))),
-            _ => Err(FmplError::BufferGone { from: self.member, index: self.id(way).lane }),
+            _ => Err(FmplError::BufferGone { from: self.member, index: self.id(way).channel }),
         }
     }
 
@@ -105,25 +105,25 @@ impl<'a> Edge<'a> {
     /// members' lengths differ: the lengths passed, or otherwise those of the two ends of this
     /// edge, which are returned.
     pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
-        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
-        let header = self.unless_departed(lane.until_header(n), || lane.header(n)).await?;
+        let (channel, n) = (self.channel(way), self.with(way, |channel| channel.sent)?);
+        let header = self.unless_departed(channel.until_header(n), || channel.header(n)).await?;
         let (bytes, other_bytes) = (body.len(), header.bytes);
         let here = Differ { member: self.comm.me(), bytes, other: self.member, other_bytes };
         let differ = differ.or((bytes != other_bytes).then_some(here));
         match differ {
-            Some(differ) => self.named(lane.put_offer(n, differ.to_record()).await)?,
+            Some(differ) => self.named(channel.put_offer(n, differ.to_record()).await)?,
             None => self.named(self.put(way, n, header, body).await)?,
         }
-        self.with(way, |lane| lane.sent += 1)?;
+        self.with(way, |channel| channel.sent += 1)?;
         Ok(differ)
     }
 
     async fn put(&self, way: Way, n: u64, header: Record, body: &LocalSpan<u8>) -> Result<()> {
         let at = header.at(self.ends.there.rank());
-        let known = self.with(way, |lane| lane.target_at(at, header.bytes).cloned())?;
-        let message = Message { fabric: &self.comm.fabric, ends: &self.ends, lane: self.id(way).lane, n };
+        let known = self.with(way, |channel| channel.target_at(at, header.bytes).cloned())?;
+        let message = Message { fabric: &self.comm.fabric, ends: &self.ends, channel: self.id(way).channel, n };
         let target = deliver(message, header, known, Body::Span(body)).await?;
-        self.with(way, |lane| lane.target = Some((at, target)))
+        self.with(way, |channel| channel.target = Some((at, target)))
     }
 
     // ----- without one ---------------------------------------------------------------------------
@@ -131,22 +131,22 @@ impl<'a> Edge<'a> {
     /// Sends an empty message, which needs no receive: the message before the last is known to have
     /// been received, so its flag may be overwritten.
     pub(crate) async fn signal(&self, way: Way) -> Result<()> {
-        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.sent)?);
+        let (channel, n) = (self.channel(way), self.with(way, |channel| channel.sent)?);
         let word = Record::first_word(Kind::Arrived, 0, n);
-        if !lane.put_flag_now(n, word) {
-            self.named(lane.put_signal(n, word).await)?;
+        if !channel.put_flag_now(n, word) {
+            self.named(channel.put_signal(n, word).await)?;
         }
-        self.with(way, |lane| lane.sent += 1)
+        self.with(way, |channel| channel.sent += 1)
     }
 
     /// Waits for a message of no bytes.
     pub(crate) async fn signalled(&self, way: Way) -> Result<()> {
-        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
+        let (channel, n) = (self.channel(way), self.with(way, |channel| channel.received)?);
         if n % HEADERS == 0 {
             // No receive reads it: it keeps an older header from being mistaken for a later one.
             let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0 };
-            self.named(lane.put_header(n, none).await)?;
-            self.comm.fabric.flush(lane.peer()).await?;
+            self.named(channel.put_header(n, none).await)?;
+            self.comm.fabric.flush(channel.peer()).await?;
         }
         self.flag(way).await?;
         Ok(())
@@ -160,12 +160,12 @@ impl<'a> Edge<'a> {
 
     /// Waits for the flag of the next message.
     async fn flag(&self, way: Way) -> Result<Record> {
-        let (lane, n) = (self.lane(way), self.with(way, |lane| lane.received)?);
-        let flag = match lane.flag(n)? {
+        let (channel, n) = (self.channel(way), self.with(way, |channel| channel.received)?);
+        let flag = match channel.flag(n)? {
             Some(flag) => flag,
-            None => self.unless_departed(lane.until_flag(n), || lane.flag(n)).await?,
+            None => self.unless_departed(channel.until_flag(n), || channel.flag(n)).await?,
         };
-        self.with(way, |lane| lane.received += 1)?;
+        self.with(way, |channel| channel.received += 1)?;
         Ok(flag)
     }
 
@@ -176,7 +176,7 @@ impl<'a> Edge<'a> {
         record: impl Future<Output = Result<Record>>,
         look: impl Fn() -> Result<Option<Record>>,
     ) -> Result<Record> {
-        let left = self.lane(Way::Up).until_departed();
+        let left = self.channel(Way::Up).until_departed();
         let member = match self.comm.progressing(race(record, left)).await {
             Either::First(Err(FmplError::Fabric(FabricError::PeersLeft))) => self.member,
             Either::First(record) => return record,

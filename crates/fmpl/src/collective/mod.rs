@@ -1,16 +1,16 @@
 //! Collectives (paper, sections 3.3 and 5.2): in hardware, if it exists and a table selects it, or
 //! in software, over the matching areas.
 //!
-//! In software all collectives use a binomial tree: up, down, or up and down. Each edge has a lane
+//! In software all collectives use a binomial tree: up, down, or up and down. Each edge has a channel
 //! for each direction, which user messages never use. A receive is posted before it is awaited, and
 //! a sender waits for it, so a body is put directly from one member's memory into the other's and
 //! never passes through the spool.
 //!
 //! # Why consecutive collectives don't mix
 //! A member runs one collective of a communicator at a time, and all members run the same ones in
-//! the same order. So two neighbours agree on the meaning of the n-th message of a lane between
+//! the same order. So two neighbours agree on the meaning of the n-th message of a channel between
 //! them. A message with a body is sent when the receive with its number is posted, which happens
-//! after the previous message has been received. A barrier's flags need no receive, but a lane has
+//! after the previous message has been received. A barrier's flags need no receive, but a channel has
 //! space for the flags of two messages, and message n is sent only when message n − 2 is known to
 //! have been received: if message n − 1 had a body, its receive was posted; if it was a barrier's
 //! upward flag, the barrier has since been released downwards. A downward flag answers an upward

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Lane},
+    area::{Channel, Ends},
     cost,
 };
 use core::future::Future;
@@ -258,9 +258,9 @@ impl Drop for Part<'_> {
 /// because `member` did. Errors are ignored, since no call is left to return them.
 async fn notify(fabric: &Fabric, neighbours: &[Ends], member: usize) {
     for ends in neighbours {
-        let lane = Lane::new(fabric, ends, 0);
+        let channel = Channel::new(fabric, ends, 0);
         // The error may be that of an older put.
-        let _ = fabric.flush(lane.peer()).await;
-        let _ = lane.put_left(member).await;
+        let _ = fabric.flush(channel.peer()).await;
+        let _ = channel.put_left(member).await;
     }
 }

@@ -3,7 +3,7 @@
 use super::Source;
 use crate::{
     FmplError, Result,
-    area::{Ends, Kind, Lane, Record},
+    area::{Channel, Ends, Kind, Record},
     cost,
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
@@ -33,11 +33,11 @@ impl Body<'_> {
     }
 }
 
-/// Message `n` of a lane, once its receive is known.
+/// Message `n` of a channel, once its receive is known.
 pub(crate) struct Message<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) ends: &'a Ends,
-    pub(crate) lane: usize,
+    pub(crate) channel: usize,
     pub(crate) n: u64,
 }
 
@@ -88,14 +88,14 @@ pub(crate) async fn post(
     resolved: Option<RemoteSpan<u8>>,
     body: Body<'_>,
 ) -> Result<Delivery> {
-    let Message { fabric, ends, lane, n } = message;
-    let lane = Lane::new(fabric, ends, lane);
+    let Message { fabric, ends, channel, n } = message;
+    let channel = Channel::new(fabric, ends, channel);
     let rest = body.rest();
     let (arrived, not_there) = [Kind::Arrived, Kind::NotThere].map(|kind| Record::first_word(kind, rest, n)).into();
     let mut owed = DeferredFlag { message: Some(message), word: not_there };
     let found = match resolved {
         Some(span) => Ok(span),
-        None => fabric.remote_span::<u8>(header.at(lane.peer()), header.bytes),
+        None => fabric.remote_span::<u8>(header.at(channel.peer()), header.bytes),
     };
     let posted = match &found {
         Ok(span) => post_body(fabric, span, body).await,
@@ -106,7 +106,7 @@ pub(crate) async fn post(
     }
     let found = found.map_err(FmplError::from);
     if fabric.caps().puts_in_order {
-        let flag = lane.post_flag(n, owed.word).await?;
+        let flag = channel.post_flag(n, owed.word).await?;
         owed.message = None;
         return Ok(Delivery { found, body: Bodies::Posted(posted), flag });
     }
@@ -114,8 +114,8 @@ pub(crate) async fn post(
     if put.is_err() {
         owed.word = not_there;
     }
-    fabric.flush(lane.peer()).await?;
-    lane.put_flag(n, owed.word).await?;
+    fabric.flush(channel.peer()).await?;
+    channel.put_flag(n, owed.word).await?;
     owed.message = None;
     Ok(Delivery { found, body: Bodies::Left(put), flag: None })
 }
@@ -179,13 +179,13 @@ struct DeferredFlag<'a> {
 
 impl Drop for DeferredFlag<'_> {
     fn drop(&mut self) {
-        let Some(Message { fabric, ends, lane, n }) = self.message.take() else { return };
+        let Some(Message { fabric, ends, channel, n }) = self.message.take() else { return };
         let (own, ends, word) = (fabric.clone(), ends.clone(), self.word);
         fabric.detach(async move {
-            let lane = Lane::new(&own, &ends, lane);
+            let channel = Channel::new(&own, &ends, channel);
             // Errors are ignored, since no call is left to return them.
-            if own.flush(lane.peer()).await.is_ok() {
-                let _ = lane.put_deferred_flag(n, word).await;
+            if own.flush(channel.peer()).await.is_ok() {
+                let _ = channel.put_deferred_flag(n, word).await;
             }
         });
     }

@@ -3,8 +3,8 @@
 use super::Sink;
 use crate::{
     Communicator, Result,
-    area::{Lane, Record, Taken},
-    state::LaneId,
+    area::{Channel, Record, Taken},
+    state::ChannelId,
 };
 use rdma_fabric::{LocalSpan, op::Get};
 
@@ -12,28 +12,28 @@ impl Communicator {
     /// Fetches a message that waits in its sender's memory.
     pub(super) async fn fetch(
         &self,
-        id: LaneId,
-        lane: &Lane<'_>,
+        id: ChannelId,
+        channel: &Channel<'_>,
         n: u64,
         offer: Record,
         into: &LocalSpan<u8>,
     ) -> Result<bool> {
         let fits = offer.bytes <= into.len();
         if fits && offer.bytes > 0 {
-            let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
+            let from = self.fabric.remote_span::<u8>(offer.at(channel.peer()), offer.bytes)?;
             let to = into.slice(0..offer.bytes)?;
             let get = self.fabric.post(Get { from: &from, to }).await?;
             self.progressing(get).await?;
         }
-        self.take_offer(id, lane, n, fits).await?;
+        self.take_offer(id, channel, n, fits).await?;
         Ok(fits)
     }
 
     /// Reports that message `n`, which waited in its sender's memory, was received (if it `fits`)
     /// or refused.
-    pub(super) async fn take_offer(&self, id: LaneId, lane: &Lane<'_>, n: u64, fits: bool) -> Result<()> {
+    pub(super) async fn take_offer(&self, id: ChannelId, channel: &Channel<'_>, n: u64, fits: bool) -> Result<()> {
         let refused = self.with(|state| {
-            let known = state.lane(id);
+            let known = state.channel(id);
             known.reading.take(n);
             let refused = &mut known.refused;
             if !fits {
@@ -41,20 +41,20 @@ impl Communicator {
             }
             *refused
         })?;
-        lane.put_taken(Taken { messages: n + 1, refused }).await?;
+        channel.put_taken(Taken { messages: n + 1, refused }).await?;
         if !self.puts_in_order {
             // The next such word must not be overtaken by this one.
-            self.fabric.flush(lane.peer()).await?;
+            self.fabric.flush(channel.peer()).await?;
         }
         Ok(())
     }
 
     /// Gets a message that waits in its sender's memory.
-    pub(super) async fn fetch_into(&self, lane: &Lane<'_>, offer: Record, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) async fn fetch_into(&self, channel: &Channel<'_>, offer: Record, sink: &mut dyn Sink) -> Result<()> {
         if offer.bytes == 0 {
             return Ok(());
         }
-        let from = self.fabric.remote_span::<u8>(offer.at(lane.peer()), offer.bytes)?;
+        let from = self.fabric.remote_span::<u8>(offer.at(channel.peer()), offer.bytes)?;
         let mut at = 0;
         while at < offer.bytes {
             let chunk = sink.chunk(at, offer.bytes - at);

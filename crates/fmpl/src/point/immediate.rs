@@ -2,7 +2,7 @@
 
 use crate::{
     Communicator,
-    area::{Kind, Lane, Record},
+    area::{Channel, Kind, Record},
 };
 use rdma_fabric::{Fabric, Handle, LocalSpan, RemoteSpan, join::now, provider::SHORT};
 
@@ -16,16 +16,16 @@ const LONG: usize = 1 << 20;
 impl Communicator {
     /// Sends a message whose receive is posted, into a mapped buffer that was used before.
     #[inline(always)]
-    pub(crate) fn send_now(&self, body: impl ImmediateSend, to: usize, lane: usize) -> Option<()> {
+    pub(crate) fn send_now(&self, body: impl ImmediateSend, to: usize, channel: usize) -> Option<()> {
         let mut state = self.enter().ok()?;
         let place = state.place_of(to)?;
         let peer = &mut state.peers[place];
-        let (known, lane) = (peer.lanes.get_mut(lane)?, Lane::new(&self.fabric, &peer.ends, lane));
-        lane.expect_put();
-        let header = (0..GLANCES).find_map(|_| lane.header_now(known.sent))?;
+        let (known, channel) = (peer.channels.get_mut(channel)?, Channel::new(&self.fabric, &peer.ends, channel));
+        channel.expect_put();
+        let header = (0..GLANCES).find_map(|_| channel.header_now(known.sent))?;
         let (at, target) = known.target.as_ref()?;
         let is_posted = matches!(header.kind, Kind::Posted | Kind::Window);
-        if known.sending || !is_posted || header.at(lane.peer()) != *at || target.len() < header.bytes {
+        if known.sending || !is_posted || header.at(channel.peer()) != *at || target.len() < header.bytes {
             return None;
         }
         if header.bytes < body.bytes() {
@@ -37,7 +37,7 @@ impl Communicator {
         }
         // If the flag can't be put immediately, the body is put again.
         let word = Record::first_word(Kind::Arrived, body.bytes(), known.sent);
-        if !lane.put_flag_now(known.sent, word) {
+        if !channel.put_flag_now(known.sent, word) {
             return None;
         }
         known.count_direct();

@@ -3,9 +3,9 @@
 use super::{Offer, Pending};
 use crate::{
     Communicator, FmplError, Result,
-    area::{Kind, Lane, Record},
+    area::{Channel, Kind, Record},
     cost,
-    state::LaneId,
+    state::ChannelId,
 };
 use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
@@ -22,12 +22,12 @@ impl Communicator {
     pub async fn isend<T: Pod>(&self, source: &LocalSpan<T>, to: usize, index: usize) -> Result<Sending<'_>> {
         let span = source.as_bytes()?;
         self.fabric.charge(cost::INIT).await;
-        let id = LaneId { lane: self.lane_of(index)?, peer: self.met(to).await? };
+        let id = ChannelId { channel: self.channel_of(index)?, peer: self.met(to).await? };
         self.announced(id).await?;
         self.with(|state| {
             let n = state.begin_send(id)?;
             let (fabric, ends) = (self.fabric.clone(), state.peers[id.peer].ends.clone());
-            let pending = match Lane::new(&fabric, &ends, id.lane).header(n) {
+            let pending = match Channel::new(&fabric, &ends, id.channel).header(n) {
                 Ok(Some(header)) => Ok(Pending::direct(fabric, ends, id, n, span, header)),
                 Ok(None) => {
                     let record = Record::of_span(Kind::Offered, &span);
@@ -38,9 +38,9 @@ impl Communicator {
                 }
                 Err(error) => Err(error),
             };
-            let lane = state.lane(id);
-            lane.sending = pending.is_ok();
-            lane.isend = pending.is_ok().then_some(None);
+            let channel = state.channel(id);
+            channel.sending = pending.is_ok();
+            channel.isend = pending.is_ok().then_some(None);
             state.pending.push(pending?);
             Ok::<_, FmplError>(())
         })??;
@@ -55,13 +55,13 @@ impl Communicator {
 #[must_use = "the memory may be written again only when the send is over"]
 pub struct Sending<'a> {
     comm: &'a Communicator,
-    id: LaneId,
+    id: ChannelId,
     over: bool,
 }
 
 impl fmt::Debug for Sending<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sending(index {})", self.id.lane)
+        write!(f, "Sending(index {})", self.id.channel)
     }
 }
 
@@ -72,15 +72,15 @@ impl Sending<'_> {
     /// [`FmplError::TooLong`], [`FmplError::Fabric`].
     pub async fn wait(mut self) -> Result<()> {
         let id = self.id;
-        let outcome = self.comm.until(|state| state.lane(id).isend.as_mut().and_then(Option::take)).await?;
+        let outcome = self.comm.until(|state| state.channel(id).isend.as_mut().and_then(Option::take)).await?;
         self.over = true;
-        self.comm.with(|state| (state.lane(id).isend, state.lane(id).sending) = (None, false))?;
+        self.comm.with(|state| (state.channel(id).isend, state.channel(id).sending) = (None, false))?;
         outcome
     }
 
     /// Returns whether [`Sending::wait`] would complete immediately.
     pub fn is_complete(&self) -> bool {
-        let over = self.comm.with(|state| matches!(state.lane(self.id).isend, Some(Some(_))));
+        let over = self.comm.with(|state| matches!(state.channel(self.id).isend, Some(Some(_))));
         over.unwrap_or(true)
     }
 }
@@ -89,9 +89,9 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if !self.over {
             let _ = self.comm.with(|state| {
-                let lane = state.lane(self.id);
-                if lane.isend.take().is_some_and(|result| result.is_some()) {
-                    lane.sending = false;
+                let channel = state.channel(self.id);
+                if channel.isend.take().is_some_and(|result| result.is_some()) {
+                    channel.sending = false;
                 }
             });
         }

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     Communicator, Result,
-    area::Lane,
-    state::{LaneId, State},
+    area::Channel,
+    state::{ChannelId, State},
 };
 use core::{fmt, future::Future, task::Context};
 use rdma_fabric::{
@@ -90,23 +90,23 @@ impl Communicator {
             return None;
         }
         let mut state = self.enter().ok()?;
-        let id = LaneId { peer: state.place_of(from)?, lane: index };
+        let id = ChannelId { peer: state.place_of(from)?, channel: index };
         let State { peers, windows, .. } = &mut *state;
         let (window, peer) = (windows.last()?, &mut peers[id.peer]);
-        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&self.fabric, &peer.ends, id.lane));
+        let (known, channel) = (&mut peer.channels[id.channel], Channel::new(&self.fabric, &peer.ends, id.channel));
         let n = known.received;
-        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
+        if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {
             return None;
         }
         if let Some((_, target)) = &known.target {
             // A receive often precedes a send.
             self.fabric.direct().expect_put_at(target, 0);
         }
-        if !lane.put_header_now(n, window.record()) {
+        if !channel.put_header_now(n, window.record()) {
             return None;
         }
         (known.receiving, known.unseen) = (true, true);
-        let arrived = (0..SPIN_LIMIT).find_map(|_| lane.arrived_now(n));
+        let arrived = (0..SPIN_LIMIT).find_map(|_| channel.arrived_now(n));
         let half = window.half();
         if let Some(bytes) = arrived
             && bytes <= half.len().min(sink.bytes())
@@ -197,8 +197,8 @@ impl<'a> SendFrom<'a> {
     }
 
     fn slow(self) -> Boxed<'a, Result<()>> {
-        match self.comm.lane_of(self.index) {
-            Ok(lane) => Box::pin(self.comm.send_source(self.source, self.to, lane)),
+        match self.comm.channel_of(self.index) {
+            Ok(channel) => Box::pin(self.comm.send_source(self.source, self.to, channel)),
             Err(error) => Box::pin(core::future::ready(Err(error))),
         }
     }
@@ -239,10 +239,10 @@ impl<'a> ReceiveInto<'a> {
         match begun {
             Some(begun) => Box::pin(begun.wait(sink)),
             None => Box::pin(async move {
-                let lane = comm.lane_of(index)?;
+                let channel = comm.channel_of(index)?;
                 match sink.span().cloned() {
                     Some(span) => comm.post_later(&span, from, index).await?.arrived_later::<false>().await,
-                    None => comm.recv_into_later(sink, from, lane).await,
+                    None => comm.recv_into_later(sink, from, channel).await,
                 }
             }),
         }

@@ -8,9 +8,9 @@
 use super::deliver::{Body, Message, post};
 use crate::{
     FmplError, Result,
-    area::{Ends, Kind, Lane, PostedOffer, Record},
+    area::{Channel, Ends, Kind, PostedOffer, Record},
     spool::{Announced, Room},
-    state::{LaneId, State},
+    state::{ChannelId, State},
 };
 use core::{
     fmt,
@@ -41,10 +41,10 @@ impl fmt::Debug for Offer {
 
 /// A send that is not complete.
 pub(crate) struct Pending {
-    pub(crate) id: LaneId,
+    pub(crate) id: ChannelId,
     /// Whether the message is in the spool, so that its send is complete.
     spooled: bool,
-    /// The message's node, if it is in its lane's queue and not in the spool.
+    /// The message's node, if it is in its channel's queue and not in the spool.
     node: Option<Room>,
     stage: Stage,
 }
@@ -59,14 +59,21 @@ enum Stage {
 
 impl Pending {
     /// Sends a message from registered memory to the receive that has this header.
-    pub(crate) fn direct(fabric: Fabric, ends: Ends, id: LaneId, n: u64, span: LocalSpan<u8>, header: Record) -> Self {
+    pub(crate) fn direct(
+        fabric: Fabric,
+        ends: Ends,
+        id: ChannelId,
+        n: u64,
+        span: LocalSpan<u8>,
+        header: Record,
+    ) -> Self {
         let posting = Box::pin(async move {
-            let lane = Lane::new(&fabric, &ends, id.lane);
+            let channel = Channel::new(&fabric, &ends, id.channel);
             if header.bytes < span.len() || !matches!(header.kind, Kind::Posted | Kind::Window) {
-                lane.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
+                channel.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
                 return Err(too_long(&span, header.bytes));
             }
-            let message = Message { fabric: &fabric, ends: &ends, lane: id.lane, n };
+            let message = Message { fabric: &fabric, ends: &ends, channel: id.channel, n };
             let delivery = post(message, header, None, Body::Span(&span)).await?;
             let rest: Boxed<'static, Result<()>> = Box::pin(async move { delivery.left(&fabric).await.map(drop) });
             Ok(Some(rest))
@@ -78,7 +85,7 @@ impl Pending {
     pub(crate) fn offered(
         fabric: Fabric,
         ends: Ends,
-        id: LaneId,
+        id: ChannelId,
         offer: Offer,
         span: LocalSpan<u8>,
         node: Option<Room>,
@@ -90,9 +97,9 @@ impl Pending {
                 if let Some(rest) = rest {
                     rest.await?;
                 }
-                let lane = Lane::new(&fabric, &ends, id.lane);
-                lane.until_taken(n + 1).await?;
-                if lane.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
+                let channel = Channel::new(&fabric, &ends, id.channel);
+                channel.until_taken(n + 1).await?;
+                if channel.taken()?.refused == Some(n) { Err(too_long(&span, 0)) } else { Ok(()) }
             });
             Ok(Some(rest))
         });
@@ -100,7 +107,7 @@ impl Pending {
     }
 
     /// Announces a message that is in the spool.
-    pub(crate) fn of_spool(fabric: Fabric, ends: Ends, id: LaneId, offer: Offer) -> Self {
+    pub(crate) fn of_spool(fabric: Fabric, ends: Ends, id: ChannelId, offer: Offer) -> Self {
         let posting = Box::pin(async move { announce(&fabric, &ends, id, offer).await });
         Pending { id, spooled: true, node: None, stage: Stage::Posting(posting) }
     }
@@ -134,15 +141,15 @@ impl Pending {
         let peer = state.peers[self.id.peer].member;
         let outcome = outcome.map_err(|error| match error {
             FmplError::TooLong { bytes, room, .. } => {
-                FmplError::TooLong { from: state.me, to: peer, index: state.index_of(self.id.lane), bytes, room }
+                FmplError::TooLong { from: state.me, to: peer, index: state.index_of(self.id.channel), bytes, room }
             }
             other => other,
         });
-        let lane = state.lane(self.id);
-        lane.count_direct();
-        match lane.isend.as_mut() {
+        let channel = state.channel(self.id);
+        channel.count_direct();
+        match channel.isend.as_mut() {
             Some(result) => *result = Some(outcome),
-            None => lane.sending = false,
+            None => channel.sending = false,
         }
     }
 }
@@ -153,31 +160,31 @@ fn too_long(span: &LocalSpan<u8>, room: usize) -> FmplError {
 }
 
 /// Posts the words through which the receiver finds a message in this member's memory.
-async fn announce(fabric: &Fabric, ends: &Ends, id: LaneId, offer: Offer) -> Result<Rest> {
+async fn announce(fabric: &Fabric, ends: &Ends, id: ChannelId, offer: Offer) -> Result<Rest> {
     let Offer { n, record, announced, doorbell } = offer;
-    let lane = Lane::new(fabric, ends, id.lane);
+    let channel = Channel::new(fabric, ends, id.channel);
     let in_order = fabric.caps().puts_in_order;
     let mut posted = Posted::default();
     match announced {
         Announced::AtReceiver => {
-            posted.offer = Some(lane.post_offer(n, record).await?).filter(|put| !put.is_complete())
+            posted.offer = Some(channel.post_offer(n, record).await?).filter(|put| !put.is_complete())
         }
         Announced::InQueue { queued, start } => {
             if let Some(start) = start {
-                posted.start = lane.post_queue_start(start).await?;
+                posted.start = channel.post_queue_start(start).await?;
             }
             if !in_order {
                 // The previous number must not overtake this one, nor may this one overtake the
                 // start address.
-                fabric.flush(lane.peer()).await?;
+                fabric.flush(channel.peer()).await?;
             }
-            posted.queued = lane.post_queued(queued).await?;
+            posted.queued = channel.post_queued(queued).await?;
         }
     }
     if let Some(Doorbell { word, value }) = doorbell {
         if !in_order {
             // A check after the doorbell must see the offer.
-            fabric.flush(lane.peer()).await?;
+            fabric.flush(channel.peer()).await?;
         }
         fabric.put_word(&word, value).await?;
     }

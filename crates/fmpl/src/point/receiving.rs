@@ -3,9 +3,9 @@
 use super::{InParts, Received};
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Record},
+    area::{Channel, Ends, Kind, Record},
     cost,
-    state::LaneId,
+    state::ChannelId,
 };
 use core::{fmt, future::Future, task::Context};
 use rdma_fabric::{
@@ -45,13 +45,13 @@ impl Communicator {
         from: usize,
         index: usize,
     ) -> Result<Receiving<'_>> {
-        let lane = self.lane_of(index)?;
+        let channel = self.channel_of(index)?;
         self.fabric.charge(cost::INIT).await;
-        let id = LaneId { peer: self.met(from).await?, lane };
+        let id = ChannelId { peer: self.met(from).await?, channel };
         self.forget_abandoned(id).await?;
         let (n, ends, header) = self.with(|state| {
             let n = state.begin_receive(id)?;
-            let known = state.lane(id);
+            let known = state.channel(id);
             let header = known.keep_buffer(into).map(posted);
             known.receiving = header.is_ok();
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), header?))
@@ -61,27 +61,28 @@ impl Communicator {
         Ok(receiving)
     }
 
-    /// Posts the header for message `n` of a lane, unless the peer's record of the message has
+    /// Posts the header for message `n` of a channel, unless the peer's record of the message has
     /// already arrived, or the message is in its queue.
-    pub(super) async fn post_header(&self, id: LaneId, ends: &Ends, n: u64, header: Record) -> Result<()> {
-        let lane = Lane::new(&self.fabric, ends, id.lane);
+    pub(super) async fn post_header(&self, id: ChannelId, ends: &Ends, n: u64, header: Record) -> Result<()> {
+        let channel = Channel::new(&self.fabric, ends, id.channel);
         // Occasionally a header is posted although none is needed, so that the number of the last
         // header is never mistaken for that of a later one.
-        let waits = self.with(|state| Ok::<_, FmplError>(state.lane(id).reading.may_hold(n, lane.queued()?)))??;
-        if !waits && lane.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
-            if self.with(|state| core::mem::replace(&mut state.lane(id).unseen, true))? {
+        let waits =
+            self.with(|state| Ok::<_, FmplError>(state.channel(id).reading.may_hold(n, channel.queued()?)))??;
+        if !waits && channel.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
+            if self.with(|state| core::mem::replace(&mut state.channel(id).unseen, true))? {
                 // The last header may still be in flight, and must not arrive after this one.
-                self.fabric.flush(lane.peer()).await?;
+                self.fabric.flush(channel.peer()).await?;
             }
-            lane.put_header(n, header).await?;
+            channel.put_header(n, header).await?;
         }
         Ok(())
     }
 
     /// Waits for the message of a receive that was dropped.
-    pub(super) async fn forget_abandoned(&self, id: LaneId) -> Result<()> {
+    pub(super) async fn forget_abandoned(&self, id: ChannelId) -> Result<()> {
         let (abandoned, window) =
-            self.with(|state| (core::mem::take(&mut state.lane(id).abandoned), state.lane(id).window.take()))?;
+            self.with(|state| (core::mem::take(&mut state.channel(id).abandoned), state.channel(id).window.take()))?;
         if !abandoned {
             return Ok(());
         }
@@ -112,9 +113,9 @@ pub(crate) fn posted(into: &LocalSpan<u8>) -> Record {
 #[must_use = "the message is there only when the receive is over"]
 pub struct Receiving<'a> {
     comm: &'a Communicator,
-    /// The bits of the [`LaneId`], or [`OVER`]. Two words are passed between functions in
+    /// The bits of the [`ChannelId`], or [`OVER`]. Two words are passed between functions in
     /// registers; more would go through memory, and stall until all earlier stores complete.
-    lane: u64,
+    channel: u64,
 }
 
 /// The message has arrived.
@@ -122,25 +123,25 @@ const OVER: u64 = u64::MAX;
 
 impl fmt::Debug for Receiving<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Receiving(index {})", self.id().lane)
+        write!(f, "Receiving(index {})", self.id().channel)
     }
 }
 
 impl<'a> Receiving<'a> {
-    /// The only incomplete receive of a lane.
+    /// The only incomplete receive of a channel.
     #[inline(always)]
-    fn new(comm: &'a Communicator, id: LaneId) -> Self {
-        Receiving { comm, lane: id.to_bits() }
+    fn new(comm: &'a Communicator, id: ChannelId) -> Self {
+        Receiving { comm, channel: id.to_bits() }
     }
 
     #[inline(always)]
-    fn id(&self) -> LaneId {
-        LaneId::of_bits(self.lane)
+    fn id(&self) -> ChannelId {
+        ChannelId::of_bits(self.channel)
     }
 
     /// The receive of a message that was offered and taken.
-    pub(crate) fn of_offer(comm: &'a Communicator, id: LaneId, into: &LocalSpan<u8>) -> Result<Self> {
-        comm.with(|state| state.lane(id).keep_buffer(into).map(drop))??;
+    pub(crate) fn of_offer(comm: &'a Communicator, id: ChannelId, into: &LocalSpan<u8>) -> Result<Self> {
+        comm.with(|state| state.channel(id).keep_buffer(into).map(drop))??;
         Ok(Receiving::new(comm, id))
     }
 
@@ -164,27 +165,27 @@ impl<'a> Receiving<'a> {
         let (id, comm) = (self.id(), self.comm);
         let (ends, from, n): (Ends, usize, u64) = comm.with(|state| {
             let peer = &state.peers[id.peer];
-            (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
+            (peer.ends.clone(), peer.member, peer.channels[id.channel].received)
         })?;
-        let lane = Lane::new(&comm.fabric, &ends, id.lane);
-        let flag = comm.until_reported(id, &lane, n).await?;
+        let channel = Channel::new(&comm.fabric, &ends, id.channel);
+        let flag = comm.until_reported(id, &channel, n).await?;
         let (mut fits, mut room) = (flag.kind == Kind::Arrived, 0);
-        if let Some(into) = comm.with(|state| state.lane(id).into.clone())? {
+        if let Some(into) = comm.with(|state| state.channel(id).into.clone())? {
             room = into.len();
             if flag.kind == Kind::Offered {
-                fits = comm.fetch(id, &lane, n, flag, &into).await?;
+                fits = comm.fetch(id, &channel, n, flag, &into).await?;
             }
         }
         comm.with(|state| state.received(id, flag.kind != Kind::Offered))?;
-        self.lane = OVER;
+        self.channel = OVER;
         if APART {
             comm.fabric.charge(cost::WAIT).await;
         }
         match flag.kind {
-            _ if fits => Ok(Received { from, index: id.lane, bytes: flag.bytes }),
-            Kind::NotThere => Err(FmplError::BufferGone { from, index: id.lane }),
+            _ if fits => Ok(Received { from, index: id.channel, bytes: flag.bytes }),
+            Kind::NotThere => Err(FmplError::BufferGone { from, index: id.channel }),
             _ => {
-                let (to, index) = (comm.me(), comm.with(|state| state.index_of(id.lane))?);
+                let (to, index) = (comm.me(), comm.with(|state| state.index_of(id.channel))?);
                 Err(FmplError::TooLong { from, to, index, bytes: flag.bytes, room })
             }
         }
@@ -195,11 +196,11 @@ impl<'a> Receiving<'a> {
     /// # Errors
     /// [`FmplError::Fabric`].
     pub fn is_there(&self) -> Result<bool> {
-        let LaneId { peer, lane } = self.id();
+        let ChannelId { peer, channel } = self.id();
         self.comm.with(|state| {
             let peer = &state.peers[peer];
-            let (known, lane) = (&peer.lanes[lane], Lane::new(&self.comm.fabric, &peer.ends, lane));
-            Ok(lane.flag(known.received)?.is_some() || known.reading.may_hold(known.received, lane.queued()?))
+            let (known, channel) = (&peer.channels[channel], Channel::new(&self.comm.fabric, &peer.ends, channel));
+            Ok(channel.flag(known.received)?.is_some() || known.reading.may_hold(known.received, channel.queued()?))
         })?
     }
 }
@@ -207,7 +208,7 @@ impl<'a> Receiving<'a> {
 impl Drop for Receiving<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.lane != OVER {
+        if self.channel != OVER {
             self.abandon();
         }
     }
@@ -217,8 +218,8 @@ impl Receiving<'_> {
     #[cold]
     fn abandon(&self) {
         let _ = self.comm.with(|state| {
-            let lane = state.lane(self.id());
-            (lane.receiving, lane.abandoned) = (false, true);
+            let channel = state.channel(self.id());
+            (channel.receiving, channel.abandoned) = (false, true);
             state.changed();
         });
     }
@@ -247,21 +248,21 @@ impl<'a: 'b, 'b, T: Pod> Post<'a, 'b, T> {
     pub(super) fn at_once(&self) -> Option<Receiving<'a>> {
         let comm = self.comm;
         let mut state = comm.enter().ok()?;
-        let id = LaneId { peer: state.place_of(self.from)?, lane: self.index };
-        if id.lane >= comm.layout.indices() {
+        let id = ChannelId { peer: state.place_of(self.from)?, channel: self.index };
+        if id.channel >= comm.layout.indices() {
             return None;
         }
         let peer = &mut state.peers[id.peer];
-        let (known, lane) = (&mut peer.lanes[id.lane], Lane::new(&comm.fabric, &peer.ends, id.lane));
+        let (known, channel) = (&mut peer.channels[id.channel], Channel::new(&comm.fabric, &peer.ends, id.channel));
         let n = known.received;
-        if known.receiving || known.abandoned || known.unseen || !lane.is_silent_now(n) {
+        if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {
             return None;
         }
         if let Some((_, target)) = &known.target {
             // A receive often precedes a send.
             comm.fabric.direct().expect_put_at(target, 0);
         }
-        if !lane.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {
+        if !channel.put_header_now(n, posted(known.keep_buffer(self.into).ok()?)) {
             return None;
         }
         (known.receiving, known.unseen) = (true, true);
@@ -292,12 +293,12 @@ impl<'a, const APART: bool> Wait<'a, APART> {
         let (comm, id) = (self.0.comm, self.0.id());
         let mut state = comm.enter().ok()?;
         let peer = &state.peers[id.peer];
-        let (lane, n) = (Lane::new(&comm.fabric, &peer.ends, id.lane), peer.lanes[id.lane].received);
-        let bytes = (0..SPIN_LIMIT).find_map(|_| lane.arrived_now(n))?;
+        let (channel, n) = (Channel::new(&comm.fabric, &peer.ends, id.channel), peer.channels[id.channel].received);
+        let bytes = (0..SPIN_LIMIT).find_map(|_| channel.arrived_now(n))?;
         let from = peer.member;
         state.received(id, true);
-        self.0.lane = OVER;
-        Some(Received { from, index: id.lane, bytes })
+        self.0.channel = OVER;
+        Some(Received { from, index: id.channel, bytes })
     }
 
     fn slow(self) -> Boxed<'a, Result<Received>> {

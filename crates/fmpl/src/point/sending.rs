@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Layout, Record},
+    area::{Channel, Ends, Kind, Layout, Record},
     cost,
-    state::{LaneId, State},
+    state::{ChannelId, State},
 };
 use core::{future::Future, task::Context, time::Duration};
 use rdma_fabric::{
@@ -40,9 +40,9 @@ impl Communicator {
     }
 
     /// Sends a message that could not be sent at the first poll.
-    pub(crate) async fn send_source(&self, source: &mut dyn Source, to: usize, lane: usize) -> Result<()> {
+    pub(crate) async fn send_source(&self, source: &mut dyn Source, to: usize, channel: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
-        let id = LaneId { peer: self.met(to).await?, lane };
+        let id = ChannelId { peer: self.met(to).await?, channel };
         self.announced(id).await?;
         let (n, ends) = self.with(|state| {
             let n = state.begin_send(id)?;
@@ -57,16 +57,16 @@ impl Communicator {
 
     /// Waits for the header of a message's receive, for up to the spool's time-out, or until a
     /// receive of any index accepts offers.
-    async fn first_header(&self, ends: &Ends, id: LaneId, n: u64) -> Result<Option<Record>> {
-        let lane = Lane::new(&self.fabric, ends, id.lane);
-        if let Some(header) = lane.header(n)? {
+    async fn first_header(&self, ends: &Ends, id: ChannelId, n: u64) -> Result<Option<Record>> {
+        let channel = Channel::new(&self.fabric, ends, id.channel);
+        if let Some(header) = channel.header(n)? {
             return Ok(Some(header));
         }
         if self.time_out == Some(Duration::ZERO) {
             return Ok(None);
         }
         let beside = self.beside(id.peer)?;
-        let waiting = self.progressing(lane.until_header_or_wanted(n, beside));
+        let waiting = self.progressing(channel.until_header_or_wanted(n, beside));
         match self.time_out {
             None if beside == 0 => waiting.await,
             None => Ok(None),
@@ -97,48 +97,48 @@ impl Communicator {
         source: &mut dyn Source,
     ) -> Result<()> {
         let (id, peer, mut at) = (unsent.id, ends.there.rank(), 0);
-        let lane = Lane::new(&self.fabric, ends, id.lane);
+        let channel = Channel::new(&self.fabric, ends, id.channel);
         loop {
             let rest = source.bytes() - at;
             let in_parts = header.kind == Kind::Window && header.bytes > 0;
             let len = if in_parts { rest.min(header.bytes) } else { rest };
             unsent.at = At::Receiver { n, after: rest - len };
             if len > header.bytes || !matches!(header.kind, Kind::Posted | Kind::Window) {
-                lane.put_flag(n, Record::first_word(Kind::TooLong, rest, n)).await?;
+                channel.put_flag(n, Record::first_word(Kind::TooLong, rest, n)).await?;
                 let to = self.with(|state| state.peers[id.peer].member)?;
                 let (from, bytes) = (self.me(), source.bytes());
-                return Err(FmplError::TooLong { from, to, index: id.lane, bytes, room: header.bytes });
+                return Err(FmplError::TooLong { from, to, index: id.channel, bytes, room: header.bytes });
             }
-            let kept = self.with(|state| state.lane(id).target_at(header.at(peer), header.bytes).cloned())?;
-            let message = Message { fabric: &self.fabric, ends, lane: id.lane, n };
+            let kept = self.with(|state| state.channel(id).target_at(header.at(peer), header.bytes).cloned())?;
+            let message = Message { fabric: &self.fabric, ends, channel: id.channel, n };
             let delivered = deliver(message, header, kept, Body::Part { source: &mut *source, at, len }).await;
             // After an error, the receiver is notified that the message ends here.
             let after = if delivered.is_ok() { rest - len } else { 0 };
             unsent.at = At::Receiver { n, after };
             let target = delivered?;
-            self.with(|state| state.lane(id).target = Some((header.at(peer), target)))?;
+            self.with(|state| state.channel(id).target = Some((header.at(peer), target)))?;
             if after == 0 {
                 return Ok(());
             }
             (at, n) = (at + len, n + 1);
-            self.with(|state| state.lane(id).count_direct())?;
+            self.with(|state| state.channel(id).count_direct())?;
             unsent.at = At::Between { n, rest: after };
-            header = self.progressing(lane.until_header(n)).await?;
+            header = self.progressing(channel.until_header(n)).await?;
         }
     }
 
     /// Spools a message; until there is room, its receive may still be posted.
     async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, source: &mut dyn Source) -> Result<()> {
         let id = unsent.id;
-        let lane = Lane::new(&self.fabric, ends, id.lane);
-        self.not_too_far(lane, id, n).await?;
+        let channel = Channel::new(&self.fabric, ends, id.channel);
+        self.not_too_far(channel, id, n).await?;
         loop {
             let mut beside = 0;
             let kept = self.spool(source.bytes(), true, |state| {
                 // The state is read once: the waits below are for changes since then.
                 state.sweep_if_due(&self.fabric)?;
                 beside = state.beside(id.peer);
-                let wanted = lane.wanted()? > beside;
+                let wanted = channel.wanted()? > beside;
                 state.spool(&self.fabric, id, (n, &mut *source), wanted, None)
             })?;
             if kept.is_some() {
@@ -146,7 +146,7 @@ impl Communicator {
                 self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
                 return self.announced(id).await;
             }
-            match self.progressing(race(lane.until_header_or_wanted(n, beside), self.one_fetched())).await {
+            match self.progressing(race(channel.until_header_or_wanted(n, beside), self.one_fetched())).await {
                 Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, source).await,
                 Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,
@@ -155,7 +155,7 @@ impl Communicator {
     }
 
     /// Sends a message that its receiver will fetch.
-    pub(crate) async fn send_offered(&self, bytes: &[u8], id: LaneId, to: usize) -> Result<()> {
+    pub(crate) async fn send_offered(&self, bytes: &[u8], id: ChannelId, to: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
         let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::DOORBELL as u64)?)?;
         self.announced(id).await?;
@@ -165,7 +165,7 @@ impl Communicator {
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
         // The value is unique among all members and all messages of a member.
-        let number = (n + 1) * self.layout.lanes() as u64 + id.lane as u64;
+        let number = (n + 1) * self.layout.channels() as u64 + id.channel as u64;
         let doorbell = || Doorbell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         // A message longer than the spool waits outside it, like a message that is sent without a
         // spool.
@@ -181,10 +181,10 @@ impl Communicator {
         self.fabric.charge_bytes(cost::COPY, bytes.len()).await;
         self.announced(id).await?;
         if waits {
-            let lane = Lane::new(&self.fabric, &ends, id.lane);
-            self.progressing(lane.until_taken(n + 1)).await?;
+            let channel = Channel::new(&self.fabric, &ends, id.channel);
+            self.progressing(channel.until_taken(n + 1)).await?;
             if self.was_refused(id, n)? {
-                let index = self.with(|state| state.index_of(id.lane))?;
+                let index = self.with(|state| state.index_of(id.channel))?;
                 return Err(FmplError::TooLong { from: self.me(), to, index, bytes: bytes.len(), room: 0 });
             }
         }
@@ -220,8 +220,8 @@ impl<'a> Send<'a> {
     }
 
     fn slow(mut self) -> Boxed<'a, Result<()>> {
-        match self.comm.lane_of(self.index) {
-            Ok(lane) => Box::pin(async move { self.comm.send_source(&mut self.bytes, self.to, lane).await }),
+        match self.comm.channel_of(self.index) {
+            Ok(channel) => Box::pin(async move { self.comm.send_source(&mut self.bytes, self.to, channel).await }),
             Err(error) => Box::pin(core::future::ready(Err(error))),
         }
     }

@@ -2,14 +2,14 @@
 
 use crate::{
     Communicator,
-    area::{Kind, Lane, Record},
-    state::LaneId,
+    area::{Channel, Kind, Record},
+    state::ChannelId,
 };
 
-/// A lane whose send has not completed.
+/// A channel whose send has not completed.
 pub(super) struct Unsent<'a> {
     pub(super) comm: &'a Communicator,
-    pub(super) id: LaneId,
+    pub(super) id: ChannelId,
     pub(super) at: At,
 }
 
@@ -18,10 +18,10 @@ pub(super) struct Unsent<'a> {
 pub(super) enum At {
     /// Only at its sender.
     Nowhere,
-    /// In transit to the receiver as message `n` of the lane, even if the future is dropped, except
+    /// In transit to the receiver as message `n` of the channel, even if the future is dropped, except
     /// for `after` bytes that are to follow.
     Receiver { n: u64, after: usize },
-    /// All parts before message `n` of the lane have been sent; `rest` bytes are to follow.
+    /// All parts before message `n` of the channel have been sent; `rest` bytes are to follow.
     Between { n: u64, rest: usize },
     /// In the spool, so the send has completed.
     Spool,
@@ -35,16 +35,16 @@ impl Unsent<'_> {
     /// Reports to the receiver, in place of message `n`, that the rest will not arrive.
     fn cut(&self, n: u64, rest: usize) {
         let Ok(ends) = self.comm.with(|state| {
-            state.lane(self.id).count_direct();
+            state.channel(self.id).count_direct();
             state.peers[self.id.peer].ends.clone()
         }) else {
             return;
         };
-        let (fabric, lane) = (self.comm.fabric.clone(), self.id.lane);
+        let (fabric, channel) = (self.comm.fabric.clone(), self.id.channel);
         self.comm.fabric.detach(async move {
             let word = Record::first_word(Kind::NotThere, rest, n);
             // Errors are ignored, since no call is left to return them.
-            let _ = Lane::new(&fabric, &ends, lane).put_deferred_flag(n, word).await;
+            let _ = Channel::new(&fabric, &ends, channel).put_deferred_flag(n, word).await;
         });
     }
 }
@@ -55,13 +55,13 @@ impl Drop for Unsent<'_> {
             At::Spool => return,
             At::Nowhere => {}
             At::Receiver { n, after } => {
-                let _ = self.comm.with(|state| state.lane(self.id).count_direct());
+                let _ = self.comm.with(|state| state.channel(self.id).count_direct());
                 if after > 0 {
                     self.cut(n + 1, after);
                 }
             }
             At::Between { n, rest } => self.cut(n, rest),
         }
-        let _ = self.comm.with(|state| state.lane(self.id).sending = false);
+        let _ = self.comm.with(|state| state.channel(self.id).sending = false);
     }
 }

@@ -1,16 +1,16 @@
 //! Receives into any memory: long messages are transferred through a window, part by part.
 //!
 //! A window has two buffers in the receiver's registered memory. While the receiver empties one,
-//! the sender fills the other. Each part is a separate message in the lane, so a part's header is
+//! the sender fills the other. Each part is a separate message in the channel, so a part's header is
 //! the permission to send it.
 
 use super::{Received, Sink};
 use crate::{
     Communicator, FmplError, Result,
-    area::{Ends, Kind, Lane, Record},
+    area::{Channel, Ends, Kind, Record},
     cost,
     spool::no_memory,
-    state::{LaneId, State},
+    state::{ChannelId, State},
 };
 use rdma_fabric::{LocalSpan, Region};
 
@@ -53,7 +53,7 @@ impl Window {
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     idle: Vec<Window>,
-    /// The number of windows held by receives, or by lanes whose receive was dropped.
+    /// The number of windows held by receives, or by channels whose receive was dropped.
     in_use: usize,
 }
 
@@ -106,9 +106,9 @@ impl Communicator {
         Ok(window)
     }
 
-    pub(super) async fn recv_into_later(&self, sink: &mut dyn Sink, from: usize, lane: usize) -> Result<Received> {
+    pub(super) async fn recv_into_later(&self, sink: &mut dyn Sink, from: usize, channel: usize) -> Result<Received> {
         self.fabric.charge(cost::INIT).await;
-        let id = LaneId { peer: self.met(from).await?, lane };
+        let id = ChannelId { peer: self.met(from).await?, channel };
         self.forget_abandoned(id).await?;
         let mut window = self.with(|state| state.windows.pop())?;
         if window.is_none() {
@@ -137,11 +137,11 @@ impl Communicator {
     }
 }
 
-/// A receive through a window that has not completed. If the future is dropped, the lane keeps the
+/// A receive through a window that has not completed. If the future is dropped, the channel keeps the
 /// window until the message has arrived.
 pub(crate) struct InParts<'a> {
     comm: &'a Communicator,
-    id: LaneId,
+    id: ChannelId,
     /// Whether the header of its first part is posted.
     posted: bool,
     /// `None` when the receive has completed.
@@ -159,8 +159,8 @@ struct Progress {
 }
 
 impl<'a> InParts<'a> {
-    /// The only incomplete receive of a lane.
-    pub(crate) fn new(comm: &'a Communicator, id: LaneId, window: Window, posted: bool) -> Self {
+    /// The only incomplete receive of a channel.
+    pub(crate) fn new(comm: &'a Communicator, id: ChannelId, window: Window, posted: bool) -> Self {
         InParts { comm, id, posted, window: Some(window) }
     }
 
@@ -169,7 +169,7 @@ impl<'a> InParts<'a> {
         let (comm, id) = (self.comm, self.id);
         let (ends, from, n) = comm.with(|state| {
             let peer = &state.peers[id.peer];
-            (peer.ends.clone(), peer.member, peer.lanes[id.lane].received)
+            (peer.ends.clone(), peer.member, peer.channels[id.channel].received)
         })?;
         let mut progress = Progress { ends, from, n, at: 0, bytes: None };
         let room = sink.as_ref().map_or(0, |sink| sink.bytes());
@@ -186,7 +186,7 @@ impl<'a> InParts<'a> {
             }
         };
         comm.with(|state| self.over(state, direct && posted_once))?;
-        let (bytes, index) = (progress.bytes.unwrap_or(0), id.lane);
+        let (bytes, index) = (progress.bytes.unwrap_or(0), id.channel);
         if bytes <= room {
             return Ok(Received { from, index, bytes });
         }
@@ -203,9 +203,9 @@ impl<'a> InParts<'a> {
     async fn part(&mut self, progress: &mut Progress, sink: &mut Option<&mut dyn Sink>, room: usize) -> Result<Part> {
         let (comm, id) = (self.comm, self.id);
         let ends = progress.ends.clone();
-        let lane = Lane::new(&comm.fabric, &ends, id.lane);
+        let channel = Channel::new(&comm.fabric, &ends, id.channel);
         let (n, at) = (progress.n, progress.at);
-        let flag = comm.until_reported(id, &lane, n).await?;
+        let flag = comm.until_reported(id, &channel, n).await?;
         let bytes = *progress.bytes.get_or_insert(flag.bytes);
         let fits = bytes <= room;
         let Some(window) = &mut self.window else { unreachable!("a receive that is not over") };
@@ -227,15 +227,15 @@ impl<'a> InParts<'a> {
             }
             Kind::Offered if at == 0 => {
                 if let Some(sink) = sink.as_deref_mut().filter(|_| fits) {
-                    comm.fetch_into(&lane, flag, sink).await?;
+                    comm.fetch_into(&channel, flag, sink).await?;
                 }
-                comm.take_offer(id, &lane, n, fits).await?;
+                comm.take_offer(id, &channel, n, fits).await?;
                 Ok(Part::Last { direct: false })
             }
             _ => {
                 let missing = bytes - at.min(bytes);
                 comm.with(|state| self.over(state, sink.is_some()))?;
-                Err(FmplError::Cut { from: progress.from, index: id.lane, missing })
+                Err(FmplError::Cut { from: progress.from, index: id.channel, missing })
             }
         }
     }
@@ -262,8 +262,8 @@ impl Drop for InParts<'_> {
     fn drop(&mut self) {
         let Some(window) = self.window.take() else { return };
         let _ = self.comm.with(|state| {
-            let lane = state.lane(self.id);
-            (lane.receiving, lane.abandoned, lane.window) = (false, true, Some(window));
+            let channel = state.channel(self.id);
+            (channel.receiving, channel.abandoned, channel.window) = (false, true, Some(window));
             state.changed();
         });
     }

@@ -42,7 +42,7 @@ impl State {
         self.spool.nodes.give_pieces(nodes);
     }
 
-    /// Returns whether all buffers were idle, so that no buffer can become idle later. A lane's
+    /// Returns whether all buffers were idle, so that no buffer can become idle later. A channel's
     /// queue keeps its node forever.
     pub(super) fn has_no_buffers(&mut self) -> bool {
         let keeps = self.windows.is_any_in_use() || self.spool.memory.has_grown() || self.collectives.has_work();

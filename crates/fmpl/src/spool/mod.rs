@@ -1,22 +1,24 @@
 //! The spool: messages that wait, in their sender's memory, to be fetched by their receivers.
 
+mod calls;
 mod idle;
 mod memory;
 mod queue;
 mod siblings;
 
 use crate::{
-    Communicator, FmplError, Result,
-    area::{Kind, Lane, OFFERS, Record, Taken},
+    FmplError, Result,
+    area::{Channel, Kind, OFFERS, Record, Taken},
     point::{Doorbell, Offer, Pending, Source},
-    state::{LaneId, State},
+    state::{ChannelId, State},
 };
+pub(crate) use calls::no_memory;
 use core::time::Duration;
 pub(crate) use idle::Idle;
 pub(crate) use memory::Room;
 use memory::{Memory, Otherwise};
 pub(crate) use queue::{Announced, Queue, Reading};
-use rdma_fabric::{Fabric, FabricError, join::race_all};
+use rdma_fabric::Fabric;
 pub(crate) use siblings::Siblings;
 
 /// Spooled messages, counted.
@@ -49,11 +51,11 @@ pub(crate) struct Spool {
 /// A message that waits.
 #[derive(Debug)]
 struct Held {
-    id: LaneId,
+    id: ChannelId,
     n: u64,
     bytes: usize,
     room: Room,
-    /// Its node, if it is in its lane's queue.
+    /// Its node, if it is in its channel's queue.
     node: Option<Room>,
 }
 
@@ -82,36 +84,12 @@ impl Spool {
     }
 }
 
-/// Returns the fabric error if it reports that memory or regions have run out.
-pub(crate) fn no_memory(error: &FmplError) -> Option<&FabricError> {
-    match error {
-        FmplError::Fabric(cause) if is_no_room(cause) => Some(cause),
-        _ => None,
-    }
-}
-
-fn is_no_room(error: &FabricError) -> bool {
-    use FabricError::{OutOfMachineMemory, OutOfMemory, TooManyRegions};
-    matches!(error, OutOfMemory(_) | OutOfMachineMemory(_) | TooManyRegions { .. })
-}
-
-/// Returns whether a message is longer than a quarter of the available memory. A few other messages
-/// can prevent such a message from being spooled, so its send then waits for its receive instead of
-/// failing.
-fn is_long(bytes: usize, no_memory: &FabricError) -> bool {
-    match no_memory {
-        FabricError::OutOfMemory(error) => bytes > error.segment / 4,
-        FabricError::OutOfMachineMemory(error) => bytes as u64 > error.available / 4,
-        _ => false,
-    }
-}
-
 impl State {
     /// Returns the number of messages that wait in separate pieces of memory for receives of any
     /// index.
     pub(crate) fn beside(&self, peer: usize) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
-        let is_named = |id: LaneId| id.peer == peer && id.lane < self.indices;
+        let is_named = |id: ChannelId| id.peer == peer && id.channel < self.indices;
         held.iter().filter(|held| is_named(held.id) && memory.is_single(&held.room)).count() as u64
     }
 
@@ -121,7 +99,7 @@ impl State {
     pub(crate) fn spool(
         &mut self,
         fabric: &Fabric,
-        id: LaneId,
+        id: ChannelId,
         (n, source): (u64, &mut dyn Source),
         must: bool,
         doorbell: Option<Doorbell>,
@@ -143,47 +121,47 @@ impl State {
             }
         };
         self.spool.held.push(Held { id, n, bytes: span.len(), room, node });
-        let lane = self.lane(id);
-        (lane.sent, lane.sending) = (n + 1, false);
+        let channel = self.channel(id);
+        (channel.sent, channel.sending) = (n + 1, false);
         let ends = self.peers[id.peer].ends.clone();
         self.pending.push(Pending::of_spool(fabric.clone(), ends, id, Offer { n, record, announced, doorbell }));
         Ok(Some(()))
     }
 
-    /// Discards the spooled messages of a lane because one of them could not be announced, and
+    /// Discards the spooled messages of a channel because one of them could not be announced, and
     /// reports the error.
-    pub(crate) fn fail(&mut self, id: LaneId, error: FmplError) {
+    pub(crate) fn fail(&mut self, id: ChannelId, error: FmplError) {
         if !self.lost.contains(self.peers[id.peer].member) {
             self.spool.refused = Some(error.clone());
         }
         self.give_up(id, error);
     }
 
-    /// Discards the spooled messages of a lane; no message can be sent after it.
-    pub(crate) fn give_up(&mut self, id: LaneId, error: FmplError) {
+    /// Discards the spooled messages of a channel; no message can be sent after it.
+    pub(crate) fn give_up(&mut self, id: ChannelId, error: FmplError) {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
         for Held { room, node, .. } in given_up {
             self.spool.memory.give_back(room);
             self.free_node(node);
         }
-        self.lane(id).failed = Some(error);
+        self.channel(id).failed = Some(error);
     }
 
-    /// Returns the number of messages of a lane that the peer is known to have taken.
-    fn taken(&self, fabric: &Fabric, peer: usize, lane: usize) -> Result<u64> {
+    /// Returns the number of messages of a channel that the peer is known to have taken.
+    fn taken(&self, fabric: &Fabric, peer: usize, channel: usize) -> Result<u64> {
         let peer = &self.peers[peer];
-        let Taken { messages, .. } = Lane::new(fabric, &peer.ends, lane).taken()?;
-        Ok(messages.max(peer.lanes[lane].taken))
+        let Taken { messages, .. } = Channel::new(fabric, &peer.ends, channel).taken()?;
+        Ok(messages.max(peer.channels[channel].taken))
     }
 
     /// Returns how long the send of message `n` should wait for its peer; `None` if the peer can
     /// fetch the message by itself, or has stalled.
-    fn patience(&self, fabric: &Fabric, id: LaneId, n: u64) -> Result<Option<Duration>> {
+    fn patience(&self, fabric: &Fabric, id: ChannelId, n: u64) -> Result<Option<Duration>> {
         let Some(patience) = self.spool.patience else { return Ok(None) };
-        let is_far_ahead = self.taken(fabric, id.peer, id.lane)? + OFFERS <= n;
+        let is_far_ahead = self.taken(fabric, id.peer, id.channel)? + OFFERS <= n;
         let stands_still = match self.peers[id.peer].stalled {
-            Some((lane, then)) => self.taken(fabric, id.peer, lane)? == then,
+            Some((channel, then)) => self.taken(fabric, id.peer, channel)? == then,
             None => false,
         };
         Ok((is_far_ahead && !stands_still).then_some(patience))
@@ -203,15 +181,16 @@ impl State {
         while at < self.spool.held.len() {
             let Held { id, n, bytes, .. } = self.spool.held[at];
             let peer = &mut self.peers[id.peer];
-            let Taken { messages, refused } = Lane::new(fabric, &peer.ends, id.lane).taken()?;
-            let lane = &mut peer.lanes[id.lane];
-            if lane.taken.max(messages) <= n {
+            let Taken { messages, refused } = Channel::new(fabric, &peer.ends, id.channel).taken()?;
+            let channel = &mut peer.channels[id.channel];
+            if channel.taken.max(messages) <= n {
                 at += 1;
                 continue;
             }
-            lane.taken = lane.taken.max(messages);
+            channel.taken = channel.taken.max(messages);
             if refused == Some(n) {
-                let (from, to, index) = (self.me, peer.member, id.lane.checked_sub(self.indices).unwrap_or(id.lane));
+                let (from, to, index) =
+                    (self.me, peer.member, id.channel.checked_sub(self.indices).unwrap_or(id.channel));
                 self.spool.refused = Some(FmplError::TooLong { from, to, index, bytes, room: 0 });
             }
             let Held { room, node, .. } = self.spool.held.swap_remove(at);
@@ -220,124 +199,6 @@ impl State {
             self.spool.received += 1;
         }
         self.spool.due = 2 * self.spool.held.len() + 8;
-        Ok(())
-    }
-}
-
-impl Communicator {
-    /// Returns whether a message that has been taken was refused; the next check of the spool does
-    /// not report it.
-    pub(crate) fn was_refused(&self, id: LaneId, n: u64) -> Result<bool> {
-        self.with(|state| {
-            let refused = Lane::new(&self.fabric, &state.peers[id.peer].ends, id.lane).taken()?.refused == Some(n);
-            state.sweep(&self.fabric)?;
-            if refused {
-                state.spool.refused = None;
-            }
-            Ok(refused)
-        })?
-    }
-
-    /// Waits for a limited time if message `n` is too far ahead of those that its receiver has
-    /// fetched.
-    pub(crate) async fn not_too_far(&self, lane: Lane<'_>, id: LaneId, n: u64) -> Result<()> {
-        if let Some(patience) = self.with(|state| state.patience(&self.fabric, id, n))?? {
-            let fetched = self.progressing(lane.until_taken(n + 1 - OFFERS));
-            if self.fabric.before(self.fabric.now() + patience, fetched).await.transpose()?.is_none() {
-                self.with(|state| {
-                    let taken = state.taken(&self.fabric, id.peer, id.lane)?;
-                    state.peers[id.peer].stalled = Some((id.lane, taken));
-                    Ok::<_, FmplError>(())
-                })??;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks the spool (`fmpl_sendbuf_check`): frees the space of received messages. No message
-    /// depends on this call.
-    ///
-    /// # Errors
-    /// [`FmplError::TooLong`] if a receiver has refused a message since the last check;
-    /// [`FmplError::Fabric`] if one could not be announced, as its receiver was lost.
-    pub async fn check_spool(&self) -> Result<Spooled> {
-        self.once().await;
-        self.with(|state| {
-            state.sweep(&self.fabric)?;
-            match state.spool.refused.take() {
-                Some(error) => Err(error),
-                None => Ok(Spooled {
-                    received: core::mem::take(&mut state.spool.received),
-                    waiting: state.spool.held.len(),
-                }),
-            }
-        })?
-    }
-
-    /// Returns the memory by which the spool [has grown](crate::Options::growing) and that is now
-    /// empty.
-    ///
-    /// # Errors
-    /// [`FmplError::OtherThread`]; [`FmplError::Fabric`].
-    pub fn trim_spool(&self) -> Result<()> {
-        self.with(|state| {
-            state.sweep(&self.fabric)?;
-            drop((state.spool.memory.take_idle(), state.spool.nodes.take_idle()));
-            Ok(())
-        })?
-    }
-
-    /// Spools a message as [`State::spool`] does. If memory runs out, the idle memory of all
-    /// communicators of the rank is given back first. Then a message that is [long](is_long), and
-    /// whose receive may still be posted, waits: `None`.
-    pub(crate) fn spool(
-        &self,
-        bytes: usize,
-        may_wait: bool,
-        mut spool: impl FnMut(&mut State) -> Result<Option<()>>,
-    ) -> Result<Option<()>> {
-        let kept = self.with(|state| (state.keeps_buffers || !state.spool.grows()).then(|| spool(state)))?;
-        let mut spooled = match kept {
-            Some(spooled) => spooled,
-            None => {
-                self.keep_buffers()?;
-                self.with(&mut spool)?
-            }
-        };
-        if spooled.as_ref().is_err_and(|error| no_memory(error).is_some()) {
-            self.siblings.trim(&self.fabric);
-            spooled = self.with(&mut spool)?;
-        }
-        let Err(error) = spooled else { return spooled };
-        let Some(cause) = no_memory(&error) else { return Err(error) };
-        if may_wait && is_long(bytes, cause) {
-            return Ok(None);
-        }
-        let (waiting, held) = self.with(|state| state.spool.load())?;
-        Err(FmplError::SpoolFull { bytes, waiting, held, cause: cause.clone() })
-    }
-
-    /// Waits until any message of the spool has been received, if there is one.
-    pub(crate) async fn one_fetched(&self) -> Result<()> {
-        let firsts = self.with(|state| {
-            let mut firsts: Vec<(LaneId, u64)> = state.spool.held.iter().map(|held| (held.id, held.n)).collect();
-            firsts.sort_unstable_by_key(|(id, n)| (id.peer, id.lane, *n));
-            firsts.dedup_by_key(|(id, _)| *id);
-            let of_peer = |(id, n): (LaneId, u64)| (state.peers[id.peer].ends.clone(), id.lane, n);
-            firsts.into_iter().map(of_peer).collect::<Vec<_>>()
-        })?;
-        race_all(firsts.iter().map(|(ends, lane, n)| Lane::new(&self.fabric, ends, *lane).until_taken(n + 1))).await
-    }
-
-    /// Waits until all sends have completed and all spooled messages have been received.
-    ///
-    /// # Errors
-    /// As [`Communicator::check_spool`].
-    pub async fn all_fetched(&self) -> Result<()> {
-        self.until(|state| state.pending.is_empty().then_some(())).await?;
-        while self.check_spool().await?.waiting > 0 {
-            self.progressing(self.one_fetched()).await?;
-        }
         Ok(())
     }
 }

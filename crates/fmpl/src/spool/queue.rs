@@ -1,13 +1,13 @@
-//! The queue of a lane: any number of waiting messages that the receiver can find by itself.
+//! The queue of a channel: any number of waiting messages that the receiver can find by itself.
 //!
-//! The receiver's memory has room for two offers of a lane. Further messages are listed in the
+//! The receiver's memory has room for two offers of a channel. Further messages are listed in the
 //! sender's memory, so that no message waits for another call of its sender.
 
 use super::{Spool, memory::Room};
 use crate::{
     Communicator, Result,
-    area::{Lane, NODE, Node, OFFERS, Record},
-    state::{LaneId, State},
+    area::{Channel, NODE, Node, OFFERS, Record},
+    state::{ChannelId, State},
 };
 use rdma_fabric::{Fabric, LocalSpan, RemoteAddr};
 
@@ -68,20 +68,20 @@ impl Reading {
 }
 
 impl State {
-    /// Determines where message `n` is announced, and adds it to the lane's queue unless its flag
+    /// Determines where message `n` is announced, and adds it to the channel's queue unless its flag
     /// is free; returns the node, which is kept until the message is taken.
     pub(crate) fn place(
         &mut self,
         fabric: &Fabric,
-        id: LaneId,
+        id: ChannelId,
         n: u64,
         record: Record,
     ) -> Result<(Announced, Option<Room>)> {
-        if self.taken(fabric, id.peer, id.lane)? + OFFERS > n {
+        if self.taken(fabric, id.peer, id.channel)? + OFFERS > n {
             return Ok((Announced::AtReceiver, None));
         }
         let State { spool: Spool { nodes, .. }, peers, .. } = self;
-        let queue = &mut peers[id.peer].lanes[id.lane].queue;
+        let queue = &mut peers[id.peer].channels[id.channel].queue;
         let queue = match queue {
             Some(queue) => queue,
             None => queue.insert(Box::new(Queue { queued: 0, next: nodes.reserve(fabric, NODE)? })),
@@ -95,9 +95,9 @@ impl State {
         Ok((Announced::InQueue { queued: queue.queued, start }, Some(room)))
     }
 
-    /// Returns whether all messages sent in a lane have been announced, so that their receiver
+    /// Returns whether all messages sent in a channel have been announced, so that their receiver
     /// needs no further call of this member.
-    pub(crate) fn is_announced(&self, id: LaneId) -> bool {
+    pub(crate) fn is_announced(&self, id: ChannelId) -> bool {
         !self.pending.iter().any(|pending| pending.id == id && pending.is_posting())
     }
 
@@ -110,9 +110,9 @@ impl State {
 }
 
 impl Communicator {
-    /// Waits until all messages sent in a lane have been announced, which depends on no other
+    /// Waits until all messages sent in a channel have been announced, which depends on no other
     /// member.
-    pub(crate) async fn announced(&self, id: LaneId) -> Result<()> {
+    pub(crate) async fn announced(&self, id: ChannelId) -> Result<()> {
         if self.with(|state| state.is_announced(id))? {
             return Ok(());
         }
@@ -120,46 +120,46 @@ impl Communicator {
     }
 
     /// Returns the peer's record of its message `n`, from a flag or from its queue.
-    pub(crate) async fn report_of(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Option<Record>> {
-        if let Some(flag) = lane.flag(n)? {
+    pub(crate) async fn report_of(&self, id: ChannelId, channel: &Channel<'_>, n: u64) -> Result<Option<Record>> {
+        if let Some(flag) = channel.flag(n)? {
             return Ok(Some(flag));
         }
-        self.read_queue(id, lane).await?;
-        self.with(|state| state.lane(id).reading.record(n))
+        self.read_queue(id, channel).await?;
+        self.with(|state| state.channel(id).reading.record(n))
     }
 
     /// Waits for the peer's record of its message `n`.
-    pub(crate) async fn until_reported(&self, id: LaneId, lane: &Lane<'_>, n: u64) -> Result<Record> {
+    pub(crate) async fn until_reported(&self, id: ChannelId, channel: &Channel<'_>, n: u64) -> Result<Record> {
         loop {
-            if let Some(record) = self.report_of(id, lane, n).await? {
+            if let Some(record) = self.report_of(id, channel, n).await? {
                 return Ok(record);
             }
-            let known = self.with(|state| state.lane(id).reading.known())?;
-            self.progressing(lane.until_flag_or_queued(n, known)).await?;
+            let known = self.with(|state| state.channel(id).reading.known())?;
+            self.progressing(channel.until_flag_or_queued(n, known)).await?;
         }
     }
 
     /// Reads the next node of the peer's queue, unless it is known or there is none.
-    pub(crate) async fn read_queue(&self, id: LaneId, lane: &Lane<'_>) -> Result<()> {
+    pub(crate) async fn read_queue(&self, id: ChannelId, channel: &Channel<'_>) -> Result<()> {
         let (known, next) = self.with(|state| {
-            let reading = &state.lane(id).reading;
+            let reading = &state.channel(id).reading;
             (reading.known(), reading.next)
         })?;
         let Some(taken) = known else { return Ok(()) };
-        if lane.queued()? <= taken {
+        if channel.queued()? <= taken {
             return Ok(());
         }
         let at = match next {
             Some(at) => at,
-            None => lane.queue_start()?,
+            None => channel.queue_start()?,
         };
         let mut words = [0; NODE / 8];
         self.fabric.get_slice(&self.fabric.remote_span::<u64>(at, NODE / 8)?, &mut words).await?;
         self.with(|state| {
-            let reading = &mut state.lane(id).reading;
+            let reading = &mut state.channel(id).reading;
             // Another receive of this member may have read it in the meantime.
             if reading.known() == Some(taken) {
-                reading.head = Some(Node::of_words(words, lane.peer()));
+                reading.head = Some(Node::of_words(words, channel.peer()));
             }
         })
     }

@@ -44,7 +44,7 @@ fn seventy_thousand_barriers() {
             let fmpl = Fmpl::init(&fabric).await?;
             let world = fmpl.world();
             for round in 0..70_000 {
-                // Messages 3 and 65,539 of both lanes. One member is late with its receive.
+                // Messages 3 and 65,539 of both channels. One member is late with its receive.
                 if round == 3 || round == 65_538 {
                     let span = world.buffer::<i32>(if round == 3 { 1 } else { 2 })?;
                     world.fabric().write(&span, &vec![round; span.len()])?;
