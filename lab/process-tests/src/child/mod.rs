@@ -1,17 +1,20 @@
 //! Child processes of a case: their lines, their end, and their death.
 
+mod command;
+mod lines;
+
+pub use command::{program, this_program};
+
+use lines::{Lines, lines, rest};
 #[cfg(unix)]
 use rustix::{
     io::Errno,
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, test_kill_process, waitid},
 };
 use std::{
-    env,
-    ffi::OsStr,
     fmt,
-    io::{BufRead, BufReader, Read, Write},
-    process::{self, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    io::Write,
+    process::{self, ChildStdin, Command, ExitStatus},
     thread,
     time::{Duration, Instant},
 };
@@ -23,62 +26,6 @@ pub const HANG: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time between two looks at a process.
 const LOOK: Duration = Duration::from_millis(2);
-/// The variables of jobs of ours, one of which may surround the test.
-const SETTINGS: &str = "ONESIDED_";
-
-/// Returns the command that runs this program with `words`, outside of any job of ours. Its standard input
-/// and output are pipes.
-///
-/// # Panics
-/// If the system does not report the path of this program.
-pub fn this_program<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Command {
-    program(env::current_exe().expect("the path of this program"), words)
-}
-
-/// Returns the command that runs the program at `path` with `words`, like [`this_program`].
-pub fn program<W: AsRef<OsStr>>(path: impl AsRef<OsStr>, words: impl IntoIterator<Item = W>) -> Command {
-    let mut command = Command::new(path);
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
-    for (setting, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(SETTINGS)) {
-        command.env_remove(setting);
-    }
-    command
-}
-
-/// The lines of a pipe with the times of their arrival.
-type Lines = Receiver<(Instant, String)>;
-
-/// Reads the lines of a pipe as they arrive.
-fn lines(pipe: Option<impl Read + Send + 'static>) -> Lines {
-    let (send, lines) = channel();
-    if let Some(pipe) = pipe {
-        thread::spawn(move || {
-            let mut pipe = BufReader::new(pipe);
-            let mut line = Vec::new();
-            while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                let text = String::from_utf8_lossy(&line).into_owned();
-                line.clear();
-                if send.send((Instant::now(), text)).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    lines
-}
-
-/// Returns the lines that were not read, and whether the pipe is still open when no line has come for `time`:
-/// other processes may have it open.
-fn rest(lines: &Lines, time: Duration) -> (String, bool) {
-    let mut text = String::new();
-    loop {
-        match lines.recv_timeout(time) {
-            Ok((_, line)) => text += &line,
-            Err(error) => return (text, error == RecvTimeoutError::Timeout),
-        }
-    }
-}
-
 /// A process, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Child {
