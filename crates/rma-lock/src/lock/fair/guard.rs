@@ -1,6 +1,6 @@
 //! Proof of holding a fair lock.
 
-use super::{Class, Core, FairLock, fast};
+use super::{Class, Core, FairLock, Steps};
 use crate::{
     Guard, Result,
     lock::{
@@ -9,8 +9,11 @@ use crate::{
     },
     locks::Mode,
 };
-use core::{fmt, future::Future, marker::PhantomData, mem, task::Context};
-use rdma_fabric::fast_path::{FastPath, fast_path};
+use core::{fmt, future::Future, marker::PhantomData, mem::ManuallyDrop, task::Context};
+use rdma_fabric::{
+    Time,
+    fast_path::{FastPath, fast_path},
+};
 
 /// The state of a holder.
 #[derive(Clone, Copy)]
@@ -50,6 +53,12 @@ impl<'a, M: Mode> FairGuard<'a, M> {
         FairGuard { lock, held, mode: PhantomData }
     }
 
+    /// Releases the lock; the guard must not be used or dropped after that.
+    fn leave(&self) -> Result<Result<Option<Held>>, Call<Core>> {
+        let Holding { node, woken } = self.held;
+        self.lock.core.walk(Steps::release(Class::of::<M>(), node, woken), Time::MAX)
+    }
+
     /// Returns the lock that is held.
     pub fn lock(&self) -> &'a FairLock {
         self.lock
@@ -59,7 +68,7 @@ impl<'a, M: Mode> FairGuard<'a, M> {
 impl<M: Mode> Drop for FairGuard<'_, M> {
     fn drop(&mut self) {
         // A call that is dropped continues in the background.
-        drop(fast::leave(&self.lock.core, Class::of::<M>(), self.held));
+        drop(self.leave());
     }
 }
 
@@ -72,9 +81,7 @@ impl<M: Mode> FastPath for Leave<'_, M> {
 
     #[inline(always)]
     fn fast(self, _: &mut Context<'_>) -> Result<Result<()>, Call<Core>> {
-        let (lock, held) = (self.0.lock, self.0.held);
-        mem::forget(self.0);
-        fast::leave(&lock.core, Class::of::<M>(), held).map(|out| out.map(drop))
+        ManuallyDrop::new(self.0).leave().map(|out| out.map(drop))
     }
 }
 

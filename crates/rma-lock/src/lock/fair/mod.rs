@@ -26,16 +26,14 @@
 //!   same atomic, registers the next writer in the state. G4: the last reader, having seen that,
 //!   removes the registration. G5: wake.
 //!
-//! The protocol is a table of these steps ([`steps`]). An uncontended rank executes its steps
-//! without looking them up ([`fast`]); in all other cases the table continues at the step that it
-//! has reached.
+//! The protocol is a table of these steps ([`steps`]), which every acquisition and release executes;
+//! in place as long as operations complete when they are posted ([`crate::lock::queue::Walk`]).
 //!
 //! # Giving up
 //! As in all these locks, the rank that would wake an abandoned node acts on its behalf: a writer
 //! leaves the queue; a reader, which is already counted, leaves the queue and hands its count to
 //! the reader behind it, or uncounts itself.
 
-mod fast;
 mod guard;
 pub(crate) mod steps;
 
@@ -47,7 +45,7 @@ use crate::{
         Admitted,
         boxed::wrapped,
         detach::HasFabric,
-        queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue},
+        queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Walk},
     },
     locks::{Exclusive, Mode, Shared},
 };
@@ -127,6 +125,13 @@ pub(crate) struct Core {
     tail: RemoteWord<u64>,
 }
 
+impl Core {
+    /// Continues from `steps` as far as possible without waiting.
+    fn walk(self: &Arc<Self>, steps: Steps, deadline: Time) -> Result<Result<Option<Held>>, Call<Core>> {
+        Walk::new(steps, deadline).run(self)
+    }
+}
+
 impl Deref for Core {
     type Target = Queue;
 
@@ -176,11 +181,9 @@ impl<'a, M: Mode, Guard: Admitted<FairGuard<'a, M>>> FastPath for Enter<'a, M, G
 
     #[inline(always)]
     fn fast(self, _: &mut Context<'_>) -> Result<Result<Guard>, Call<Core>> {
-        let guard = |held| FairGuard::new(self.0, held);
-        match fast::enter(&self.0.core, Class::of::<M>(), Guard::TRIES, self.1) {
-            Ok(held) => Ok(Ok(Guard::new(Some(guard(held))))),
-            Err(went) => went.map(|out| out.map(|held| Guard::new(held.map(|held| guard(held.into()))))),
-        }
+        let Enter(lock, deadline, _) = self;
+        let walk = lock.core.walk(Steps::acquire(Class::of::<M>(), Guard::TRIES), deadline);
+        walk.map(|out| out.map(|held| Guard::new(held.map(|held| FairGuard::new(lock, held.into())))))
     }
 }
 

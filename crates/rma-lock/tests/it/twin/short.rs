@@ -5,12 +5,12 @@
 //! (`traces`) each fast path continues in the table immediately. Here a fast path continues to
 //! its end, unless another rank obstructs it.
 //!
-//! A recording fabric does not cover words that are put or got in place. So W3 of `RpLock` and F4
-//! of a fair writer start in the table, because `put_word_now` and `get_word_now` return `None`;
-//! `is_followed` does not check the tail; and no rank checks for a short time before it waits. An
-//! uncontended run of `PackedLock`, of `WritersFirstLock` and of `RpLock`'s release shows that
-//! fast paths have run, as the table would make more accesses; one of `BargingLock` and `FairLock`
-//! is the same either way.
+//! A recording fabric does not cover words that are put or got in place. So W3 of `RpLock` starts in
+//! the table, because `put_word_now` returns `None`; `is_followed` does not check the tail; and no
+//! rank checks for a short time before it waits. An uncontended run of `PackedLock`, of
+//! `WritersFirstLock` and of `RpLock`'s release shows that fast paths have run, as the table would
+//! make more accesses; one of `BargingLock` is the same either way. `FairLock` has its table only,
+//! executed in place.
 
 use super::{
     Same,

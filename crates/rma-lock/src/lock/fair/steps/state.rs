@@ -111,12 +111,6 @@ impl Steps {
         Steps { woken, me: Some(node), leaves: true, ..Steps::new(At::Flush, End::Out, class) }
     }
 
-    /// Continues at `at`, with this rank's node in use.
-    pub(in crate::lock::fair) fn on(mut self, at: At, me: NodeId) -> Self {
-        (self.at, self.me) = (at, Some(me));
-        self
-    }
-
     /// Continues at `at`, with this rank's node leaving.
     pub(in crate::lock::fair) fn leaving(mut self, at: At) -> Self {
         (self.at, self.node) = (at, self.me.map(|me| (me, self.class)));
