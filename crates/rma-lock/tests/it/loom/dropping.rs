@@ -79,16 +79,6 @@ fn dropped_releases() {
     everywhere(3, WriteReleaseFor, &[Write], 2);
 }
 
-#[test]
-fn without_late_results_the_fast_ways_are_right() {
-    for roles in [[Write, Write], [Read, Write], [Read, Read], [TryWrite, Write], [TryWrite, Read], [TryRead, Write]] {
-        let seen = Arc::new(Seen::default());
-        let config = Config { late_results: false, ..config(2, PutOrder::AllTargets) };
-        print!("{roles:?} x 3: ");
-        check(Some(3), 10, model_of::<RpLock>(config, roles.to_vec(), 3, seen));
-    }
-}
-
 /// After the given number of polls the dropped future has had an effect and is waiting.
 #[test]
 fn what_is_not_done_for_the_dropped_is_found() {

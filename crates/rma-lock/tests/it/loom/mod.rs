@@ -5,12 +5,14 @@
 //! elsewhere.
 
 mod dropping;
+mod fast_paths;
 mod harness;
 mod holder_limit;
 mod jobs;
 mod multicasts;
 mod mutants;
 mod nodes;
+mod without_queues;
 
 use checks::lock::mutants::{QueuedMutant, assert_idle, queued_mutant};
 use loom_fabric::{Config, DataCell, RankHandle, run};
@@ -170,12 +172,23 @@ struct Seen {
     had: AtomicUsize,
 }
 
-/// Returns a job of `L` to check.
+/// Returns a job of a lock with queues to check.
 fn model_of<L: RmaLock>(
     config: Config,
     roles: Vec<LoomRole>,
     n: usize,
     seen: Arc<Seen>,
+) -> impl Fn() + Send + Sync + 'static + use<L> {
+    model_with::<L>(config, roles, n, seen, |job| assert_idle(job.residue()))
+}
+
+/// Returns a job of `L` to check; `at_end` checks its memory.
+fn model_with<L: RmaLock>(
+    config: Config,
+    roles: Vec<LoomRole>,
+    n: usize,
+    seen: Arc<Seen>,
+    at_end: fn(&loom_fabric::Job),
 ) -> impl Fn() + Send + Sync + 'static + use<L> {
     let roles = Arc::new(roles);
     move || {
@@ -194,7 +207,7 @@ fn model_of<L: RmaLock>(
                 kept
             }
         });
-        assert_idle(job.residue());
+        at_end(&job);
         seen.most_readers.fetch_max(data.most_readers(), Relaxed);
     }
 }
