@@ -25,7 +25,7 @@ pub(crate) fn exchange([start, relay]: [GateId; 2], theirs: [GateId; 2]) -> [Wir
 pub(crate) fn wire_exchange(fabrics: &[Fabric], gates: &[Gates; 2]) {
     let ids = |rank: usize| [gates[rank].ids()[0], gates[rank].ids()[1]];
     for (me, fabric) in fabrics.iter().take(2).enumerate() {
-        GateUnit::of(&fabric).set(&exchange(ids(me), ids(1 - me))).unwrap();
+        GateUnit::of(fabric).set(&exchange(ids(me), ids(1 - me))).unwrap();
     }
 }
 

@@ -32,7 +32,7 @@ fn exchange(mine: &Gates, theirs: &Gates) -> [Wiring; 2] {
 /// Ranks 0 and 1, with gates that exchange values.
 fn pair(ranks: &Ranks) -> ([Fabric; 2], [Gates; 2]) {
     let fabrics = [0, 1].map(|rank: usize| ranks.members[rank].fabric());
-    let gates = fabrics.each_ref().map(|fabric| GateUnit::of(&fabric).alloc(2).unwrap());
+    let gates = fabrics.each_ref().map(|fabric| GateUnit::of(fabric).alloc(2).unwrap());
     for me in [0, 1] {
         GateUnit::of(&fabrics[me]).set(&exchange(&gates[me], &gates[1 - me])).unwrap();
     }

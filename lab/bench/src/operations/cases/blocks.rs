@@ -38,7 +38,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
             ]
         };
         let (to, from) = (&to, &from);
-        let mut forms = vec![repeat!("fabric", _ => BlockPut::new(to, from, words, blocks)?.put(&fabric).await?)];
+        let mut forms = vec![repeat!("fabric", _ => BlockPut::new(to, from, words, blocks)?.put(fabric).await?)];
         forms.extend(limits());
         pair.measure(&BLOCKS, bytes, forms).await?;
         let mut each = one_by_one(to, from, words)?;

@@ -103,7 +103,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (rank, other) = (Rank::new(me as u32), Rank::new(1 - me as u32));
     let open = |mode, engine| {
         let number = Some(name(rank, engine).number());
-        ControlQueue::open(&fabric, QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
+        ControlQueue::open(fabric, QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
     };
     let (queue, session) = (open(QueueMode::Normal, 0)?, open(QueueMode::Session, 1)?);
     queue.register_fixed(&pair.region, 1)?;
