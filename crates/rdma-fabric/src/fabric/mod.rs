@@ -117,7 +117,7 @@ impl Fabric {
     /// Returns the machine on which a rank runs.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`].
+    /// [`FabricError::NoSuchRank`](crate::FabricError::NoSuchRank).
     pub fn node(&self, rank: Rank) -> Result<Node> {
         self.facts().node(rank)
     }
@@ -246,7 +246,7 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// programs all wait is declared deadlocked.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that
-/// depend on it end with [`FabricError::PeerLost`].
+/// depend on it end with [`FabricError::PeerLost`](crate::FabricError::PeerLost).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program that ranks can run",
     label = "not an `async fn` of a fabric that yields a `ProgramResult`",

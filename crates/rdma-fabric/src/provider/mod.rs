@@ -15,8 +15,8 @@
 //! * A wait is a [`WaitFor`] and a [`WaitState`], four words in which the provider keeps its state
 //!   between two polls. The caller itself checks the awaited condition, so closures are never passed
 //!   down.
-//! * Memory is a [`Region`], whose `registration` deregisters it when it is dropped, and a
-//!   [`Place`] in one.
+//! * Memory is a [`Region`](crate::Region), whose `registration` deregisters it when it is dropped,
+//!   and a [`Place`] in one.
 //!
 //! # Threads
 //! A provider is `Send` and `Sync`, so that futures over any fabric are `Send`. Simulators, which
