@@ -1,4 +1,4 @@
-//! What a network interface does without a CPU, in the form in which programs use it.
+//! Offloads: work of a network interface without a CPU, in the form in which programs use it.
 //!
 //! The problem: a CPU that forwards data or takes part in a barrier does not compute in the
 //! meantime. Network interfaces can do both, if their commands are prepared in advance.
@@ -7,7 +7,7 @@
 //!   [`ControlQueue::open`].
 //! * A [barrier unit](barrier) combines the signals of a group's members: [`barrier::Barrier`],
 //!   [`barrier::Reduction`]; [`barrier::ColourBarrier`] is a barrier in the network's switches.
-//! * A [triggered](triggered) put is issued when words of its own rank reach a number. It needs no
+//! * A [triggered] put is issued when words of its own rank reach a number. It needs no
 //!   hardware: the CPU issues it in the next call in which its rank waits.
 //!
 //! The first two are optional services of a provider, whose interfaces are

@@ -1,7 +1,7 @@
 //! Control queues like those of Tofu network interfaces, as programs use them.
 //!
-//! [`provider::control_queue`](rdma_fabric::provider::control_queue) states what a queue does: its
-//! rings, session mode, and the errors of commands.
+//! [`provider::control_queue`](rdma_fabric::provider::control_queue) defines a queue's rings, its
+//! session mode, and the errors of commands.
 
 mod queue;
 
