@@ -50,6 +50,9 @@ pub(super) async fn setup_words_are_left_alone(fabric: Fabric) -> ProgramResult<
     let value = |member: usize, index: usize| (member * 1_000 + index + 1) as u64;
     for index in SOME {
         ensure_eq!(fabric.load(&world.own_setup_word(index)?)?, 0, "G7: word {index} at first");
+    }
+    world.barrier().await?;
+    for index in SOME {
         fabric.put_word(&world.setup_word((me + 1) % n, index)?, value(me, index)).await?;
     }
     fabric.flush_all().await?;
