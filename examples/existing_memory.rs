@@ -2,7 +2,7 @@
 //! each step: `cargo example existing_memory --release -- --ranks 2`, with `--fabric threads` or
 //! `--fabric virt` for other ways of access.
 
-use onesided::{Existing, Fabric, Group, ProgramResult, Rank, RemoteAddr};
+use onesided::{Existing, Fabric, Group, ProgramResult, Rank, Registered, RemoteAddr, Uses};
 use std::time::Duration;
 
 /// Rank 0 offers memory, rank 1 uses it and measures.
@@ -18,7 +18,7 @@ async fn existing_memory(fabric: Fabric) -> ProgramResult<()> {
             continue;
         }
         let mine = vec![u64::from(fabric.rank().number()); 1 << 17];
-        let mine = if atomics { fabric.register_for_atomics(mine)? } else { fabric.register(mine)? };
+        let mine = if atomics { Registered::new(&fabric, mine, Uses::Atomics)? } else { fabric.register(mine)? };
         let keys = world.allgather(mine.key()).await?;
         if fabric.rank() == Rank::new(1) {
             println!("{:?}", mine.way());
@@ -71,7 +71,8 @@ async fn registrations(fabric: &Fabric, elements: usize, atomics: bool) -> Progr
     let (mut register, mut take) = (Duration::MAX, Duration::MAX);
     for _ in 0..20 {
         let start = fabric.now();
-        let registered = if atomics { fabric.register_for_atomics(memory)? } else { fabric.register(memory)? };
+        let registered =
+            if atomics { Registered::new(fabric, memory, Uses::Atomics)? } else { fabric.register(memory)? };
         let between = fabric.now();
         memory = registered.take().await?;
         (register, take) = (register.min(between - start), take.min(fabric.now() - between));

@@ -9,8 +9,10 @@
 //! cargo example overlapped_sum --release --features onesided/ofi -- --ranks 4 --fabric cluster
 //! ```
 
-use onesided::{Fabric, Group, ProgramResult};
-use rdma_fabric::barrier::{ReduceOp, Reduction};
+use onesided::{
+    Fabric, Group, ProgramResult,
+    barrier::{ReduceOp, Reduction},
+};
 
 /// The rounds, the last of which has 2¹⁶ · 1000 points.
 const ROUNDS: u32 = 17;

@@ -7,7 +7,7 @@
 //! it; the last rank counts notices.
 
 use onesided::{
-    Deps, Group, ProgramResult,
+    ControlQueue, Deps, Group, ProgramResult,
     control_queue::{Blocks, Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use rdma_fabric::Fabric;
@@ -27,7 +27,7 @@ async fn session_chain(fabric: Fabric, blocks: u32, block: u32) -> ProgramResult
 
     // The root's queue runs immediately, the others' when blocks arrive.
     let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
-    let queue = fabric.queues().open(QueueSpec::new(mode))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(mode))?;
     let at = queue.register_fixed(&message, MESSAGE)?;
     let ids = world.allgather(queue.id().to_bits()).await?;
     let next = |me: usize| QueueId::from_bits(ids[me + 1]).ok_or("a queue id that is none");

@@ -54,7 +54,8 @@
 //! two of them, and has channels and containers. [`fmpl::Fmpl`] sends messages whose cost does not
 //! grow with the number of posted receives; over them, [`blacs::Blacs`] exchanges matrices on grids
 //! of processes. [`xmp::NodeSet`] distributes arrays over ranks and keeps the shadows around each
-//! rank's block up to date. [`Launch`] does what `launch` does, step by step.
+//! rank's block up to date. [`offload`] is what network interfaces do without a CPU. [`Launch`] does
+//! what `launch` does, step by step.
 
 #![forbid(unsafe_code)]
 // docs.rs shows which items need which feature.
@@ -93,6 +94,8 @@ pub use cluster::fuzz;
 #[doc(inline)]
 pub use explore;
 #[doc(inline)]
+pub use fabric_offload::{self as offload, ControlQueue, barrier, control_queue, triggered};
+#[doc(inline)]
 pub use fmpl;
 pub use launch::{launch, launch_shared, launch_with};
 pub use launch_options::Launch;
@@ -103,11 +106,10 @@ pub use observe;
 #[doc(inline)]
 pub use prdma_offload as prdma;
 pub use rdma_fabric::{
-    self as fabric, AccessPolicy, Amo, AtomicWord, Atomics, Caps, ControlQueue, Deps, Existing, Fabric, FabricError,
-    GetSink, Group, GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation,
-    OwnedMemory, Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey,
-    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, barrier,
-    control_queue, join, op,
+    self as fabric, AccessPolicy, Amo, AtomicWord, Atomics, Caps, Deps, Existing, Fabric, FabricError, GetSink, Group,
+    GroupMemory, Handle, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, Node, Notice, Operation, OwnedMemory,
+    Pod, Prepared, Program, ProgramResult, PutOrder, PutSource, Rank, Refused, Region, RegionKey, RegisterError,
+    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Time, Uses, Zeroable, join, op,
 };
 // Not inlined: its page would include the pages of all of `core`.
 #[doc(no_inline)]

@@ -18,6 +18,7 @@ use core::{
         Ordering::{Acquire, Relaxed, Release},
     },
 };
+use fabric_offload::ControlQueue;
 use rdma_fabric::{
     Fabric, Group, Pod, Rank, RemoteAddr,
     provider::{Boxed, Turn},
@@ -240,7 +241,7 @@ impl Acp {
 
     /// Returns the number of colours: the network engines of a node, at least 1 and at most 4.
     pub fn colours(&self) -> usize {
-        usize::from(self.fabric().queues().limits().engines).clamp(1, MAX_COLOURS)
+        usize::from(ControlQueue::limits(self.fabric()).engines).clamp(1, MAX_COLOURS)
     }
 
     /// Returns the underlying fabric.

@@ -75,7 +75,7 @@ impl Acp {
                 let tag = state.own.take_tag(state.memory.layout(), state.me)?;
                 let given = memory.take().unwrap_or_default();
                 let refused = match fits(state, tag, size_of_val(given.as_slice())) {
-                    Ok(()) => match self.fabric().adopt(OwnedMemory::new(given), Uses::Atomics) {
+                    Ok(()) => match OwnedMemory::new(given).register(self.fabric(), Uses::Atomics) {
                         Ok(region) => {
                             let element = Some(TypeId::of::<T>());
                             return self.registered(state, tag, OwnRegion { region, colour, element });
@@ -124,7 +124,7 @@ impl Acp {
             if element != Some(TypeId::of::<T>()) {
                 return Err(other().into());
             }
-            let memory = self.fabric().release(self.removed(key)?).await?;
+            let memory = OwnedMemory::take(self.removed(key)?, self.fabric()).await?;
             Ok(memory.into_vec().map_err(|_| other())?)
         });
         taken

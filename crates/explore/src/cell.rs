@@ -130,7 +130,7 @@ impl Cells {
         self.symmetric.get(region.index as usize).is_some_and(|(_, terms)| *terms != [0; 3])
     }
 
-    /// Performs all checks of [`rdma_fabric::Fabric::locate`].
+    /// Performs all checks of [`Provider::resolve`](rdma_fabric::provider::Provider::resolve).
     pub(crate) fn locate(&self, ranks: usize, addr: RemoteAddr, len: usize, align: usize) -> Result<()> {
         let RemoteAddr { rank, region, .. } = addr;
         if rank.index() >= ranks {

@@ -71,7 +71,7 @@
 //!   longer, for any rank, including those that do not know yet. If all ranks have ended without
 //!   learning, the remaining operations take effect or are lost.
 //! * For a rank that has learned of the death, operations on the dead rank's memory,
-//!   [`Fabric::locate`], `room` and `flush` fail with
+//!   [`Fabric::remote_word`], `room` and `flush` fail with
 //!   [`PeerLost`](rdma_fabric::FabricError::PeerLost). So do its operations in flight to the dead
 //!   rank, unless their handles had already reported completion; they may nevertheless have taken
 //!   effect, visibly to ranks that did not know yet. Puts that had not arrived never do; the next

@@ -1,6 +1,10 @@
 //! The reported and the observed properties of a provider: a column of a table of providers.
 
 use crate::{CaseProgram, Harness, RankOutcome};
+use fabric_offload::{
+    ControlQueue,
+    barrier::{ColourBarrier, GateUnit},
+};
 use rdma_fabric::{
     Amo, Atomics, Existing, Fabric, FabricError, Group, LockedMemory, Multicasts, ProgramResult, PutOrder, Rank,
     Refused, Region,
@@ -126,19 +130,19 @@ async fn look(fabric: Fabric) -> ProgramResult<String> {
         );
         rows.push(yes(caps.helpers && fabric.helper("one", |_| async { Ok(()) }).is_ok()));
         rows.push(
-            match fabric.queues().limits().engines {
+            match ControlQueue::limits(&fabric).engines {
                 0 => "none",
                 _ if caps.session_queues => "run by the (modelled) network interface",
                 _ => "run by the ranks' CPUs",
             }
             .to_owned(),
         );
-        let gates = fabric.gates().limits();
+        let gates = GateUnit::of(&fabric).limits();
         rows.push(match gates.start_gates {
             0 => "none".to_owned(),
             starts => format!("{starts} start/end, {} relay gates", gates.relay_gates),
         });
-        rows.push(match fabric.barrier_colours() {
+        rows.push(match ColourBarrier::colours(&fabric) {
             0 => "none".to_owned(),
             colours => format!("{colours} colours"),
         });

@@ -20,7 +20,7 @@ pub enum Form {
     Mrc,
     /// No control queue. The CPU checks for READYs, and puts the data followed by END. Data move
     /// only in calls, in any wait of this rank, including waits for another request or in a
-    /// collective of a group ([`rdma_fabric::triggered`]).
+    /// collective of a group ([`fabric_offload::triggered`]).
     Cpu,
 }
 

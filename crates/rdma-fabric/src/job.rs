@@ -1,6 +1,6 @@
 //! The facts of a job: the nodes of its ranks, and the provider's guarantees beyond the contract.
 
-use crate::LockedMemory;
+use crate::{FabricError, LockedMemory, Node, Rank, Result};
 use std::sync::Arc;
 
 /// The later atomics before which a put is ordered *without* a flush.
@@ -26,7 +26,7 @@ pub enum Atomics {
     Hardware,
 }
 
-/// The agent that executes [multicasts](crate::Fabric::multicast).
+/// The agent that executes [multicasts](crate::MulticastSpan).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Multicasts {
     /// None: they are [`crate::FabricError::Unsupported`].
@@ -34,7 +34,7 @@ pub enum Multicasts {
     /// The poster's CPU, as a put to each member: no faster than such puts, and for any members.
     Software,
     /// The network: one transfer for all members, which have to fill a box of nodes
-    /// ([`crate::Fabric::multicast_for`]).
+    /// ([`Multicasts::reach`]).
     Hardware,
 }
 
@@ -68,7 +68,7 @@ pub struct Caps {
     pub puts_in_order: bool,
     /// Whether [`crate::Fabric::copy`] can copy between two other ranks' memory.
     pub third_party_copy: bool,
-    /// The agent that executes [`crate::Fabric::multicast`]. A protocol with an alternative can
+    /// The agent that executes [multicasts](crate::MulticastSpan). A protocol with an alternative can
     /// base its choice on this.
     pub multicasts: Multicasts,
     /// Whether [`crate::Fabric::store`] and [`crate::Fabric::load`] of local memory, and puts, are
@@ -81,7 +81,7 @@ pub struct Caps {
     pub notice_bits: u32,
     /// Whether session-mode queues exist in hardware.
     pub session_queues: bool,
-    /// Whether the [barrier unit](crate::barrier), if there is one, is hardware: barriers and
+    /// Whether the [barrier unit](crate::provider::barrier), if there is one, is hardware: barriers and
     /// reductions then need no CPU. A protocol with an alternative can base its choice on this.
     pub hardware_gates: bool,
     /// Whether operations complete at a target that computes without calling the fabric.
@@ -148,6 +148,45 @@ pub struct JobFacts {
     pub nodes: Nodes,
     /// The guarantees of the provider.
     pub caps: Caps,
+}
+
+impl JobFacts {
+    /// Returns the machine on which a rank runs: [`Fabric::node`](crate::Fabric::node).
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`].
+    pub fn node(&self, rank: Rank) -> Result<Node> {
+        if rank.index() >= self.ranks {
+            return Err(FabricError::NoSuchRank { rank, ranks: self.ranks });
+        }
+        Ok(Node::new(match &self.nodes {
+            Nodes::Blocks(ranks) => (rank.index() / ranks) as u32,
+            Nodes::Table(nodes) => nodes.get(rank.index()).copied().unwrap_or(0),
+        }))
+    }
+
+    /// Returns the number of nodes. Nodes are numbered from 0, and each has at least one rank.
+    pub fn node_count(&self) -> usize {
+        match &self.nodes {
+            Nodes::Blocks(ranks) => self.ranks.div_ceil(*ranks),
+            Nodes::Table(nodes) => nodes.iter().max().map_or(0, |last| *last as usize + 1),
+        }
+    }
+
+    /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if
+    /// the node has fewer ranks or does not exist.
+    pub fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
+        match &self.nodes {
+            Nodes::Blocks(ranks) => {
+                let rank = node.index().checked_mul(*ranks)?.checked_add(number)?;
+                (number < *ranks && rank < self.ranks).then(|| Rank::new(rank as u32))
+            }
+            Nodes::Table(nodes) => {
+                let there = nodes.iter().enumerate().filter(|(_, at)| **at as usize == node.index());
+                there.map(|(rank, _)| Rank::new(rank as u32)).nth(number)
+            }
+        }
+    }
 }
 
 /// The node of each rank.

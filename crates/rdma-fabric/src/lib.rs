@@ -16,7 +16,7 @@
 //!   it into the fabric.
 //! * An [operation](Operation) is *posted* and yields a [handle](Handle); when the handle is done,
 //!   the operation is *complete*. A put is *visible* at its target after a [flush](Fabric::flush).
-//! * A [multicast](Fabric::multicast) is one put to several ranks, on networks that support it.
+//! * A [multicast](MulticastSpan) is one put to several ranks, on networks that support it.
 //! * A rank waits only for its own memory or queues: [`Fabric::wait_until`],
 //!   [`Fabric::next_notice`].
 //! * A [provider] implements a fabric on a network. A wrapper that counts, delays or breaks
@@ -25,9 +25,9 @@
 //! * A [`Program`] is the code that every rank runs. A provider's launcher starts it; this crate
 //!   has none.
 //! * A network interface can work without a CPU: a [control queue](control_queue) holds commands
-//!   that peers' arrivals release, and a [barrier unit](barrier) combines signals. A [triggered]
-//!   put is issued when words of its own rank reach a number; without queues it is issued in the
-//!   next call in which its rank waits.
+//!   that peers' arrivals release, and a [barrier unit](barrier) combines signals. This crate has
+//!   their interfaces for providers; `fabric-offload` has their form for programs, and triggered
+//!   puts, which are a [hook](WaitHook) of the rank that waits.
 //!
 //! # Safety
 //! Everything is safe to call, except for the functions that create or use an [`AccessPolicy`] that
@@ -44,16 +44,17 @@
 //!    [`Fabric`], with its contract.
 //! 3. `handle.rs`, `fabric/direct.rs` (450): the execution of an operation in a few instructions,
 //!    or its conversion to a handle.
-//! 4. `provider/mod.rs`, `job.rs` (450): the interface and the guarantees of a provider.
-//! 5. `memory/`: `region.rs`, `place.rs` (500): keys, addresses, and the one comparison that each
-//!    access makes.
+//! 4. `provider/`: `mod.rs`, `operation.rs`, `wait.rs`, `interface.rs`, and `job.rs` (750): the
+//!    interface and the guarantees of a provider.
+//! 5. `memory/`: `region.rs`, `place.rs`, `place/direct.rs` (600): keys, addresses, and the one
+//!    comparison that each access makes.
 //! 6. `error/mod.rs` (300), for reference.
 //!
 //! Afterwards, as needed: `group/` (850; set-up collectives), `fabric/`: `operation_future.rs`,
 //! `wait_future.rs` (400; the futures of 2.), the rest of `memory/` (750; typed pointers
 //! and their parts, registered and locked memory), `access/` (1200; the assembly behind a place), and what the core
 //! does not need: `provider/control_queue/` (900) and `provider/barrier/` (1250), the interfaces of
-//! providers, and above them `offload/`: `control_queue/` (250), `barrier/` (950), `triggered/` (1150).
+//! offloads.
 
 pub mod access;
 pub mod error;
@@ -64,7 +65,6 @@ mod handle;
 mod job;
 pub mod join;
 mod memory;
-mod offload;
 pub mod op;
 pub mod provider;
 mod rank;
@@ -73,16 +73,19 @@ mod word;
 
 pub use bytemuck::{self, Pod, Zeroable};
 pub use error::{FabricError, Result};
-pub use fabric::{Deps, Direct, Fabric, MulticastSpan, Prepared, Program, ProgramResult};
-pub use group::{Group, GroupMemory};
+pub use fabric::{
+    BlockProgress, BlockPut, Deps, Direct, Fabric, MulticastSpan, Prepared, Program, ProgramResult, WaitHook,
+};
+pub use group::{Group, GroupMemory, Members};
 pub use handle::Handle;
 pub use job::{Atomics, Caps, Existing, Multicasts, PutOrder};
 pub use memory::{
     AccessPolicy, Keyring, LocalSpan, LocalWord, LockedMemory, Mapped, OwnedMemory, Part, Region, RegionKey,
     RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Uses,
 };
-pub use offload::{barrier, control_queue, control_queue::ControlQueue, triggered, triggered::Triggers};
 pub use op::{Blocks, GetSink, Notice, Operation, PutSource, Refused};
+#[doc(no_inline)]
+pub use provider::{barrier, control_queue};
 pub use rank::{Node, Rank};
 pub use time::Time;
 pub use word::{Amo, AtomicWord};

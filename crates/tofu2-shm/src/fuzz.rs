@@ -141,14 +141,18 @@ impl Attached {
             11 => {
                 let mut spec = QueueSpec::new(QueueMode::Session).depth(2 << (with & 3));
                 spec.mrq_depth = 8;
-                let queue = fabric.queues().open(spec)?;
+                let queues = fabric.provider().queues().expect("shared memory has queues");
+                let queue = queues.open(spec)?;
                 if let Some(region) = self.regions.first() {
-                    queue.register(region)?;
+                    queue.register(region, None)?;
                 }
                 let _ = (queue.poll_tcq()?, queue.poll_mrq()?);
                 queue.close()?;
             }
-            12 => drop(fabric.gates().alloc(1 + number)?),
+            12 => {
+                let unit = fabric.provider().gates().expect("shared memory has a unit");
+                unit.free(&unit.take(number)?);
+            }
             13 => {
                 let Some(region) = self.regions.first() else { return Ok(()) };
                 let word = region.word::<u64>(&fabric, 0)?;
@@ -206,7 +210,11 @@ impl Attached {
             let _ = (job.control.state(rank), job.control.has_ended(rank), job.control.is_attached_process(rank));
         }
         assert!(job.control.first_lost().is_none_or(|rank| rank < RANKS));
-        let _ = (job.first_of_node(rank), self.fabric.nodes(), self.fabric.rank_on(Node::new(0), rank.index()));
+        let _ = (
+            job.first_of_node(rank),
+            self.fabric.facts().node_count(),
+            self.fabric.facts().rank_on(Node::new(0), rank.index()),
+        );
         self.fabric.node(rank)?;
         job.control.can_continue()?;
         job.outlook(Rank::new(0), &Deps::One(rank))

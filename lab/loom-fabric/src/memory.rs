@@ -160,7 +160,7 @@ impl Regions {
         }
     }
 
-    /// Performs all checks of [`rdma_fabric::Fabric::locate`].
+    /// Performs all checks of [`Provider::resolve`](rdma_fabric::provider::Provider::resolve).
     pub(crate) fn locate(&mut self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<()> {
         let RemoteAddr { rank, region, offset } = addr;
         let extent = self.extent(rank, region)?;

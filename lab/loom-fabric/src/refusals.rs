@@ -1,7 +1,8 @@
 //! Uses of features that are not modelled are refused, with errors that name the feature.
 
 use crate::{Config, Delivery, check, run};
-use rdma_fabric::{Fabric, FabricError, Group, barrier::ColourBarrier};
+use fabric_offload::barrier::ColourBarrier;
+use rdma_fabric::{Fabric, FabricError, Group};
 
 #[test]
 fn helpers_are_refused_by_name() {
@@ -25,7 +26,7 @@ fn hardware_barriers_are_refused_by_name() {
         // The control block of a group needs this many cells.
         config.cells_per_rank = 512;
         run(config, |fabric: Fabric| async move {
-            assert_eq!(fabric.barrier_colours(), 0);
+            assert_eq!(ColourBarrier::colours(&fabric), 0);
             let mut alone = Group::world(&fabric).await.expect("a group of one");
             let refused = ColourBarrier::claim(&mut alone, 0).await.map(drop);
             assert_eq!(refused, Err(FabricError::Unsupported { feature: &"hardware barriers" }));

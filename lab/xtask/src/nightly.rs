@@ -31,7 +31,7 @@ pub(crate) struct MiriOptions {
 
 /// The name, and the arguments of `cargo miri test`.
 const MIRI: [(&str, &[&str]); 6] = [
-    ("rdma-fabric: unit tests", &["--package", "rdma-fabric", "--lib"]),
+    ("rdma-fabric, fabric-offload: unit tests", &["--package", "rdma-fabric", "--package", "fabric-offload", "--lib"]),
     ("tofu2-shm: unit tests", &["--package", "tofu2-shm", "--lib"]),
     ("tofu2-shm: thread ranks", &["--package", "tofu2-shm", "--test", "it", "--", "threads::"]),
     ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "it", "--", "threads::"]),

@@ -7,7 +7,7 @@ use super::{
 };
 use fabric_conformance::{ensure, ensure_eq};
 use onesided::{
-    ProgramResult,
+    ControlQueue, ProgramResult,
     control_queue::{QueueMode, QueueSpec},
     prdma::{Buffer, Form, Layout, Neighbourhood, Options, PrdmaError},
 };
@@ -24,7 +24,7 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
     let (_, members) = place(fabric);
     let spec = Spec::new(Shape::ring(members), Form::Fast);
     let mut hood = all(fabric, &spec.shape).await?;
-    let free = fabric.queues().limits().free;
+    let free = ControlQueue::limits(fabric).free;
     let mut first = None;
     for round in 0..3 {
         let mut exchanges = vec![Exchange::new(&mut hood, &spec).await?];
@@ -46,7 +46,7 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
         hood.group_mut().barrier().await?;
         drop(exchanges);
         hood.group_mut().barrier().await?;
-        ensure_eq!(fabric.queues().limits().free, free, "all are given back, round {round}");
+        ensure_eq!(ControlQueue::limits(fabric).free, free, "all are given back, round {round}");
         hood.group_mut().barrier().await?;
     }
     for number in 0..26 {
@@ -62,7 +62,7 @@ pub(super) async fn again(fabric: &Fabric) -> ProgramResult<()> {
 /// created next are not affected.
 pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    let free = fabric.queues().limits().free;
+    let free = ControlQueue::limits(fabric).free;
     for form in FORMS {
         let spec = Spec::new(Shape::ring(members), form);
         let mut hood = all(fabric, &spec.shape).await?;
@@ -95,7 +95,7 @@ pub(super) async fn dropped(fabric: &Fabric) -> ProgramResult<()> {
         hood.group_mut().barrier().await?;
     }
     let mut hood = all(fabric, &Shape::ring(members)).await?;
-    ensure_eq!(fabric.queues().limits().free, free, "all are given back");
+    ensure_eq!(ControlQueue::limits(fabric).free, free, "all are given back");
     Ok(hood.group_mut().barrier().await?)
 }
 
@@ -152,12 +152,12 @@ pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
     for left in [0, 1, 2, 3, 4, 5, 6, 7, 0, 20] {
         let mut taken = Vec::new();
         if me == 0 {
-            while fabric.queues().limits().free > left {
-                taken.push(fabric.queues().open(QueueSpec::new(QueueMode::Session))?);
+            while ControlQueue::limits(fabric).free > left {
+                taken.push(ControlQueue::open(fabric, QueueSpec::new(QueueMode::Session))?);
             }
         }
         hood.group_mut().barrier().await?;
-        let free = u64::from(fabric.queues().limits().free);
+        let free = u64::from(ControlQueue::limits(fabric).free);
         // Members need 2 queues each, 1, or none.
         let affordable = (0..=2u64).rev().find(|each| each * on_my_node <= free).unwrap_or(0);
         let fewest = hood.group_mut().allgather(affordable).await?.into_iter().min();
@@ -176,7 +176,7 @@ pub(super) async fn exhausted(fabric: &Fabric) -> ProgramResult<()> {
 /// instead, and every member can query the reason.
 pub(super) async fn deep(fabric: &Fabric) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    let limit = fabric.queues().limits().most_depth as usize;
+    let limit = ControlQueue::limits(fabric).most_depth as usize;
     let mut hood = all(fabric, &Shape::ring(members)).await?;
     for bytes in [limit / 512, limit] {
         let (send, receive) = (Buffer::<u8>::new(fabric, 2 * bytes)?, Buffer::<u8>::new(fabric, 2 * bytes)?);

@@ -1,10 +1,11 @@
 //! Control queues whose commands are released by a rank of the same node, and go to another node.
 
 use crate::{network, thread_job::ThreadJob};
-use rdma_fabric::{
-    Deps, Fabric, Group, Program, ProgramResult,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, Fabric, Group, Program, ProgramResult};
 use std::{thread, time::Duration};
 
 const ROUNDS: u64 = 40;
@@ -20,8 +21,8 @@ impl Program for Released {
     async fn run(&self, fabric: Fabric) -> ProgramResult<()> {
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric((BYTES * ROUNDS) as usize + 8).await?;
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session))?;
-        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session))?;
+        let sender = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let (at, from) = (queue.register_fixed(&region, 1)?, sender.register(&region)?);
         let ids = world.allgather(queue.id().to_bits()).await?;
         let id = |rank: usize| QueueId::from_bits(ids[rank]).ok_or("no queue's bits");

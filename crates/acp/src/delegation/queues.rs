@@ -15,10 +15,11 @@
 
 use super::{AREA_QUEUE, OUTGOING_BYTES, REPLIES, REQUEST, SLOT_BYTES, SLOTS_AT, Slots, request::WORDS, slot_at};
 use crate::{AcpError, Result};
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Rank, Region, RemoteAddr,
-    control_queue::{Command, ControlQueue, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+use fabric_offload::{
+    ControlQueue,
+    control_queue::{Command, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, Fabric, FabricError, Rank, Region, RemoteAddr};
 use std::{
     collections::BTreeMap,
     sync::{Mutex, PoisonError},
@@ -49,7 +50,7 @@ impl Name {
 fn open(fabric: &Fabric, depth: u64) -> Result<ControlQueue> {
     let depth = u32::try_from(depth).unwrap_or(u32::MAX >> 1).next_power_of_two();
     let spec = QueueSpec { mrq_depth: depth, ..QueueSpec::new(QueueMode::Normal).depth(2 * REPLIES as u32) };
-    Ok(fabric.queues().open(spec)?)
+    Ok(ControlQueue::open(fabric, spec)?)
 }
 
 /// The queue at which a server takes requests.

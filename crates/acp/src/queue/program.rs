@@ -7,6 +7,7 @@ use crate::{
     engine::{Failures, Flight, Kind},
 };
 use core::{fmt, future::Future};
+use fabric_offload::ControlQueue;
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region};
 use std::{
     collections::BTreeMap,
@@ -86,7 +87,7 @@ impl CommandQueue {
     pub(crate) fn start(memory: &Resolver, world: &Arc<Region>, me: Rank, options: &Options) -> Result<Self> {
         let fabric = memory.fabric().clone();
         let is_split = options.mode == Mode::Split;
-        if is_split && !fabric.queues().limits().shared_address_space {
+        if is_split && !ControlQueue::limits(&fabric).shared_address_space {
             return Err(AcpError::SeparateAddressSpaces { rank: me });
         }
         let (failures, posted, refused) = Default::default();

@@ -3,10 +3,11 @@
 use crate::harness::{everywhere, in_virtual_time, starters};
 use acp::{Acp, AcpError, Atomics, Mode, Options, Order};
 use checks::jobs::threads;
-use rdma_fabric::{
-    Amo, Fabric, FabricError, Group, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{QueueMode, QueueSpec},
 };
+use rdma_fabric::{Amo, Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
 /// Rank 0 delegates copies to rank 1, which computes for a millisecond; returns the duration of all
@@ -83,7 +84,7 @@ fn two_helpers_need_a_shared_address_space() {
 #[test]
 fn control_queues_come_back() {
     everywhere(6, &async |fabric: Fabric| -> ProgramResult<()> {
-        let free = fabric.queues().limits().free;
+        let free = ControlQueue::limits(&fabric).free;
         for _ in 0..12 {
             let options = Options::default().mode(Mode::Split).atomics(Atomics::Delegated);
             let acp = Acp::init_with(&fabric, options).await?;
@@ -96,7 +97,7 @@ fn control_queues_come_back() {
             acp.finalize().await?;
         }
         Group::world(&fabric).await?.barrier().await?;
-        assert_eq!(fabric.queues().limits().free, free);
+        assert_eq!(ControlQueue::limits(&fabric).free, free);
         Ok(())
     });
 }
@@ -106,7 +107,7 @@ fn control_queues_come_back() {
 fn a_helper_without_a_control_queue_is_an_error_of_the_beginning() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
         let mut taken = Vec::new();
-        while let Ok(queue) = fabric.queues().open(QueueSpec::new(QueueMode::Exclusive).depth(16)) {
+        while let Ok(queue) = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Exclusive).depth(16)) {
             taken.push(queue);
         }
         Group::world(&fabric).await?.barrier().await?;

@@ -1,6 +1,6 @@
 //! The programs of the ranks.
 
-use onesided::{Amo, Deps, Group, Rank, op::Nop};
+use onesided::{Amo, ControlQueue, Deps, Group, Rank, op::Nop};
 use rdma_fabric::{Fabric, ProgramResult};
 use std::process::ExitCode;
 
@@ -125,7 +125,7 @@ async fn aborts(fabric: Fabric, code: i32) -> ProgramResult<()> {
 /// Each rank prints properties of its control queues.
 async fn queues(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let shared = fabric.queues().limits().shared_address_space;
+    let shared = ControlQueue::limits(&fabric).shared_address_space;
     println!("shared {shared}, {} threads", std::fs::read_dir("/proc/self/task")?.count());
     // No rank ends its threads before all have counted theirs.
     Ok(world.barrier().await?)

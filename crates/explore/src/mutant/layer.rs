@@ -6,6 +6,7 @@ use super::{
 };
 use rdma_fabric::{
     AccessPolicy, Amo, Fabric, Rank, Refused, Region, RemoteAddr, Result, forward,
+    op::Nop,
     provider::{
         BarrierUnit, Colours, Deferred, Ended, HelperTask, InFlightTable, Multicast, OneThread, Place, Posted,
         Protected, Provider, Queues, Sink, Source, Token, WaitFor, WaitState,
@@ -222,10 +223,10 @@ impl Provider for Mutated {
         if self.mutant.nop_at_once() {
             return self.posted(self.provider().nop(), Then::Nothing, Sink::none());
         }
-        let nop = match self.below.try_nop() {
+        let nop = match self.below.try_post(Nop) {
             Ok(nop) => nop,
-            Err(Refused::Full(())) => return Posted::Full,
-            Err(Refused::Failed(error, ())) => return Posted::failed(error),
+            Err(Refused::Full(Nop)) => return Posted::Full,
+            Err(Refused::Failed(error, Nop)) => return Posted::failed(error),
         };
         let mut polled = false;
         let later = poll_fn(move |cx| {
@@ -304,6 +305,6 @@ impl Protected for Mutated {
     }
 
     fn abandon(&self, region: Region) {
-        self.below.abandon(region);
+        region.abandon(&self.below);
     }
 }

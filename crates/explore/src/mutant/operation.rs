@@ -3,7 +3,7 @@
 
 use super::layer::{Mutated, word_bits};
 use rdma_fabric::{
-    Amo, Rank, RemoteAddr, Result,
+    Amo, Multicasts, Rank, RemoteAddr, Result,
     provider::{Multicast, Place, Posted, Sink, Source, Token},
 };
 use std::{
@@ -104,7 +104,7 @@ impl Mutated {
 
 impl Multicast for Mutated {
     fn reaches(&self, members: &[Rank]) -> Result<()> {
-        self.below.multicast_for(members)
+        Multicasts::reach(&self.below, members)
     }
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {

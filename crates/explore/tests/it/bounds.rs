@@ -136,13 +136,13 @@ fn a_set_up_has_one_order_and_what_follows_all() {
 fn ranks_are_on_their_nodes() {
     let placed = |fabric: &Fabric| (0..3).map(|rank| fabric.node(Rank::new(rank)).unwrap().index()).collect::<Vec<_>>();
     let apart = explorer(3).run(move |fabric| async move {
-        assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 2], 3));
+        assert_eq!((placed(&fabric), fabric.facts().node_count()), (vec![0, 1, 2], 3));
         Ok(())
     });
     apart.expect_exhausted();
     let together = explorer(3).nodes(&[0, 1, 0]).run(move |fabric| async move {
-        assert_eq!((placed(&fabric), fabric.nodes()), (vec![0, 1, 0], 2));
-        assert_eq!(fabric.rank_on(fabric.node(A)?, 1), Some(Rank::new(2)));
+        assert_eq!((placed(&fabric), fabric.facts().node_count()), (vec![0, 1, 0], 2));
+        assert_eq!(fabric.facts().rank_on(fabric.node(A)?, 1), Some(Rank::new(2)));
         Ok(())
     });
     together.expect_exhausted();

@@ -3,7 +3,8 @@
 
 use super::outcomes::{A, B, expect, explorer, seen, words};
 use explore::{Explorer, Probe};
-use rdma_fabric::{Caps, Deps, Fabric, FabricError, Group, ProgramResult, Region, barrier::ColourBarrier};
+use fabric_offload::barrier::ColourBarrier;
+use rdma_fabric::{Caps, Deps, Fabric, FabricError, Group, ProgramResult, Region};
 use std::sync::Arc;
 
 fn helped(ranks: usize) -> Explorer<'static> {
@@ -45,7 +46,7 @@ fn without_the_capability_they_are_refused_by_name() {
 #[test]
 fn hardware_barriers_are_refused_by_name() {
     let report = explorer(1).run(|fabric: Fabric| async move {
-        assert_eq!(fabric.barrier_colours(), 0);
+        assert_eq!(ColourBarrier::colours(&fabric), 0);
         let refused = ColourBarrier::claim(&mut Group::world(&fabric).await?, 0).await.map(drop);
         assert_eq!(refused, Err(FabricError::Unsupported { feature: &"hardware barriers" }));
         Ok(())

@@ -13,7 +13,7 @@ fn can() -> Caps {
 }
 
 fn everywhere(fabric: &Fabric, region: &Region) -> Result<MulticastSpan<u64>> {
-    fabric.multicast_span(&[A, B, C].map(|rank| region.at(rank, 0)), 1)
+    MulticastSpan::new(fabric, &[A, B, C].map(|rank| region.at(rank, 0)), 1)
 }
 
 /// A multicasts, from registered memory if `own`, which it overwrites as soon as that is allowed. B
@@ -23,10 +23,10 @@ async fn looks(fabric: Fabric, own: bool) -> ProgramResult<u64> {
     if fabric.rank() == A && own {
         let source = region.span::<u64>(&fabric, 16, 1)?;
         fabric.write(&source, &[1])?;
-        fabric.multicast(&everywhere(&fabric, &region)?, source.clone()).await?;
+        everywhere(&fabric, &region)?.put(&fabric, source.clone()).await?;
         fabric.write(&source, &[7])?;
     } else if fabric.rank() == A {
-        fabric.multicast(&everywhere(&fabric, &region)?, [1]).await?;
+        everywhere(&fabric, &region)?.put(&fabric, [1]).await?;
     } else if fabric.rank() == B {
         let here = fabric.load::<u64>(&region.word(&fabric, 0)?)?;
         return Ok(10 + 2 * here + fabric.get_word::<u64>(&fabric.remote_word(region.at(C, 0))?).await?);
@@ -45,7 +45,7 @@ fn members_are_reached_in_any_order() {
 async fn announce(fabric: Fabric, flushes: bool) -> ProgramResult<()> {
     let region = words(&fabric).await?;
     if fabric.rank() == A {
-        fabric.multicast(&everywhere(&fabric, &region)?, [7]).await?;
+        everywhere(&fabric, &region)?.put(&fabric, [7]).await?;
         if flushes {
             fabric.flush_all().await?;
         }
@@ -88,7 +88,7 @@ fn where_there_are_none_they_are_refused_by_name() {
             let refused = refused.clone();
             async move {
                 let region = words(&fabric).await?;
-                assert_eq!(fabric.multicast_for(&[A, B]), Err(refused.clone()));
+                assert_eq!(Multicasts::reach(&fabric, &[A, B]), Err(refused.clone()));
                 assert_eq!(everywhere(&fabric, &region).map(drop), Err(refused));
                 Ok(())
             }

@@ -3,7 +3,8 @@
 use super::{existing, neighbour, world_and_region};
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Blocks, Deps, Fabric, FabricError, LocalSpan, Pod, ProgramResult, Rank, RemoteAddr, RemoteSpan, error::BlocksError,
+    BlockPut, Blocks, Deps, Fabric, FabricError, LocalSpan, Pod, ProgramResult, Rank, RemoteAddr, RemoteSpan, Result,
+    error::BlocksError,
 };
 
 /// Bytes of the memory from which blocks are put, and of the memory to which they are put.
@@ -30,6 +31,17 @@ macro_rules! cells {
 }
 cells!(u8, u16, u32, u64);
 
+/// Puts blocks of `elements` elements, and waits until the put is complete.
+pub(super) async fn put_blocks<T: Pod>(
+    fabric: &Fabric,
+    to: &RemoteSpan<T>,
+    from: &LocalSpan<T>,
+    elements: usize,
+    blocks: Blocks,
+) -> Result<()> {
+    BlockPut::new(to, from, elements, blocks)?.put(fabric).await
+}
+
 /// Puts blocks of many shapes in cells of type `W`, and checks the whole target each time.
 async fn in_cells<W: Cell>(fabric: &Fabric) -> ProgramResult<()> {
     let cell = size_of::<W>();
@@ -51,7 +63,7 @@ async fn in_cells<W: Cell>(fabric: &Fabric) -> ProgramResult<()> {
             fabric.put(&whole, vec![W::BLANK; all]).await?;
             fabric.flush(next).await?;
             let there = whole.slice(to..to + last + elements)?;
-            fabric.put_blocks(&there, &source.slice(from..from + last + elements)?, elements, blocks).await?;
+            put_blocks(fabric, &there, &source.slice(from..from + last + elements)?, elements, blocks).await?;
             fabric.flush(next).await?;
             let mut want = vec![W::BLANK; all];
             for first in (0..count).map(|block| block * stride) {
@@ -81,7 +93,7 @@ pub(super) async fn blocks_between_blocks(fabric: Fabric) -> ProgramResult<()> {
         fabric.write(&all, &(0..2 * (COUNT * words) as u64).collect::<Vec<_>>())?;
         let to = fabric.remote_span::<u64>(region.at(fabric.rank(), 8 * words as u64), extent)?;
         let blocks = Blocks { count: COUNT as u32, stride: 16 * words as u64 };
-        fabric.put_blocks(&to, &all.slice(0..extent)?, words, blocks).await?;
+        put_blocks(&fabric, &to, &all.slice(0..extent)?, words, blocks).await?;
         fabric.flush(fabric.rank()).await?;
         let mut seen = vec![0; 2 * COUNT * words];
         fabric.read(&all, &mut seen)?;
@@ -105,7 +117,7 @@ pub(super) async fn blocks_precede_the_flag(fabric: Fabric) -> ProgramResult<()>
             let source = region.span::<u64>(&fabric, 0, extent)?;
             fabric.write(&source, &vec![round; extent])?;
             let to = fabric.remote_span::<u64>(region.at(peer, 8 * EXTENT as u64), extent)?;
-            fabric.put_blocks(&to, &source, words, blocks).await?;
+            put_blocks(&fabric, &to, &source, words, blocks).await?;
             fabric.flush(peer).await?;
             fabric.put_word(&flag, round).await?;
         } else {
@@ -146,11 +158,11 @@ pub(super) async fn wrong_blocks_are_refused(fabric: Fabric) -> ProgramResult<()
         (64, usize::MAX, blocks(1, 0), length(64, usize::MAX / 8)),
         (64, 63, blocks(1, 9), length(64, 63)),
     ] {
-        let outcome = fabric.put_blocks(&to(words)?, &from(words)?, elements, blocks).await;
+        let outcome = put_blocks(&fabric, &to(words)?, &from(words)?, elements, blocks).await;
         ensure_eq!(outcome, want, "O21: {blocks:?} of {elements} words in {words}");
     }
     let four = blocks(4, 160);
-    ensure_eq!(fabric.put_blocks(&to(60)?, &from(64)?, 4, four).await, length(64, 60), "O10: of spans that differ");
+    ensure_eq!(put_blocks(&fabric, &to(60)?, &from(64)?, 4, four).await, length(64, 60), "O10: of spans that differ");
     let key = gone.key();
     drop(gone);
     world.barrier().await?;
@@ -158,7 +170,7 @@ pub(super) async fn wrong_blocks_are_refused(fabric: Fabric) -> ProgramResult<()
     // Short blocks, long ones, and empty ones.
     for (elements, blocks) in [(4, four), (10, blocks(2, 432)), (0, blocks(9, 64))] {
         let put =
-            async |to: &RemoteSpan<u64>, from: &LocalSpan<u64>| fabric.put_blocks(to, from, elements, blocks).await;
+            async |to: &RemoteSpan<u64>, from: &LocalSpan<u64>| put_blocks(&fabric, to, from, elements, blocks).await;
         ensure_eq!(put(&stale_to, &from(64)?).await, stale(peer), "M3: {blocks:?} to a region that went");
         ensure_eq!(put(&to(64)?, &stale_from).await, stale(me), "M3: {blocks:?} from an own region that went");
     }
@@ -188,7 +200,7 @@ pub(super) async fn blocks_of_existing_memory(fabric: Fabric) -> ProgramResult<(
         let existing = RemoteAddr { rank: next, region: keys[next.index()], offset: 8 };
         let own = region.span::<u64>(&fabric, 0, extent)?;
         let put = async |to: RemoteAddr, from: &LocalSpan<u64>| -> ProgramResult<()> {
-            fabric.put_blocks(&fabric.remote_span(to, extent)?, from, words, blocks).await?;
+            put_blocks(&fabric, &fabric.remote_span(to, extent)?, from, words, blocks).await?;
             Ok(fabric.flush(next).await?)
         };
         put(existing, &mine.all()?.slice(0..extent)?).await?;

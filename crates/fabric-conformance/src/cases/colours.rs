@@ -5,17 +5,14 @@ use super::{
     world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
-use rdma_fabric::{
-    Fabric, FabricError, Group, ProgramResult, Rank, Result,
-    barrier::{ColourBarrier, ColourError},
-    join::race,
-};
+use fabric_offload::barrier::{ColourBarrier, ColourError};
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, Result, join::race};
 use std::time::Duration;
 
 /// Returns whether this network lacks hardware barriers. [`colours_are_there_or_refused`] checks
 /// that such a network reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
-    Ok(fabric.barrier_colours() == 0)
+    Ok(ColourBarrier::colours(fabric) == 0)
 }
 
 /// Returns the hardware barrier's error in a result, if any.
@@ -28,12 +25,12 @@ fn colour_error<T>(end: &Result<T>) -> Option<&ColourError> {
 
 /// Returns the numbers of ranks for which the members of a world certainly fill a box.
 fn fills_a_line(fabric: &Fabric) -> bool {
-    fabric.nodes() == fabric.ranks() && fabric.ranks() <= 3
+    fabric.facts().node_count() == fabric.ranks() && fabric.ranks() <= 3
 }
 
 pub(super) async fn colours_are_there_or_refused(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let colours = fabric.barrier_colours();
+    let colours = ColourBarrier::colours(&fabric);
     let claimed = ColourBarrier::claim(&mut world, colours).await;
     match colours {
         0 => ensure!(
@@ -53,7 +50,7 @@ pub(super) async fn colours_are_there_or_refused(fabric: Fabric) -> ProgramResul
 pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     let me = world.me();
-    if fabric.nodes() < fabric.ranks() {
+    if fabric.facts().node_count() < fabric.ranks() {
         let claimed = ColourBarrier::claim(&mut world, 0).await;
         ensure!(matches!(colour_error(&claimed), Some(ColourError::SharedNode { .. })), "C3: {claimed:?}");
         return Ok(world.barrier().await?);
@@ -69,7 +66,7 @@ pub(super) async fn colours_are_claimed_together(fabric: Fabric) -> ProgramResul
         }
     }
     let Some(mut alone) = world.split(Some(me as u64), 0).await? else { return Err("C2: no group of one".into()) };
-    let all: Vec<u32> = (0..fabric.barrier_colours()).collect();
+    let all: Vec<u32> = (0..ColourBarrier::colours(&fabric)).collect();
     let mut mine = Vec::new();
     for &colour in &all {
         let barrier = ColourBarrier::claim(&mut alone, colour).await?;
@@ -110,7 +107,7 @@ pub(super) async fn colours_separate(fabric: Fabric) -> ProgramResult<()> {
     }
     let all = fabric.remote_span::<u64>(region.at(Rank::new(0), 0), fabric.ranks())?;
     let mine = fabric.remote_word::<u64>(region.at(Rank::new(0), 8 * world.me() as u64))?;
-    let mut barrier = ColourBarrier::claim(&mut world, fabric.barrier_colours() - 1).await?;
+    let mut barrier = ColourBarrier::claim(&mut world, ColourBarrier::colours(&fabric) - 1).await?;
     let mut other = ColourBarrier::claim(&mut world, 0).await?;
     let idle = barrier.wait().await;
     ensure!(matches!(colour_error(&idle), Some(ColourError::Idle(_))), "C4: {idle:?}");

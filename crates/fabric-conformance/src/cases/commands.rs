@@ -3,10 +3,11 @@
 use super::fixture::{Fixture, TAG, queue_error};
 use super::queues::NORMAL;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{
-    Amo, Deps, Fabric, ProgramResult, Result,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Blocks, Command, Inline, MrqKind, Posting, QueueError, QueueId, Stadd, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Result};
 
 /// Returns an inline put of `value`.
 pub(super) fn inline(to: QueueId, at: Stadd, value: u64) -> Command {
@@ -141,7 +142,7 @@ pub(super) async fn steering_tags(fabric: Fabric) -> ProgramResult<()> {
     };
     // An address belongs to one queue only.
     let foreign = fixture.sender.register_fixed(&other, TAG + 1)?;
-    if !fixture.fabric.queues().limits().shared_address_space {
+    if !ControlQueue::limits(&fixture.fabric).shared_address_space {
         let unknown = QueueError::NoSuchTag { queue: to, stadd: foreign };
         ensure_eq!(ends(foreign, fixture.at, 8).await?, Err(("here", unknown)), "Q5: another queue's tag, from here");
         ensure_eq!(ends(fixture.at, foreign, 8).await?, Err(("there", unknown)), "Q5: another queue's tag, there");

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{Loss, ensure, ensure_eq};
 use rdma_fabric::{
-    Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, Refused, Region, RegionKey, RemoteAddr,
-    RemoteSpan, op::Copy,
+    Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, Refused, Region, RegionKey, Registered,
+    RemoteAddr, RemoteSpan, Uses, op::Copy,
 };
 
 const LENGTHS: [usize; 10] = [0, 1, 7, 8, 61, 64, 65, 700, 4_097, 149_000];
@@ -209,7 +209,7 @@ async fn existing(fabric: &Fabric, world: &mut Group, region: &Region) -> Progra
     let me = fabric.rank().index();
     for staged in [false, true] {
         let memory = pattern(LEN, me);
-        let mine = if staged { fabric.register_for_atomics(memory)? } else { fabric.register(memory)? };
+        let mine = if staged { Registered::new(fabric, memory, Uses::Atomics)? } else { fabric.register(memory)? };
         let keys: Vec<RegionKey> = world.allgather(mine.key()).await?;
         let part = |rank: u32, region, offset| {
             fabric.remote_span::<u8>(RemoteAddr { rank: Rank::new(rank), region, offset }, LEN)

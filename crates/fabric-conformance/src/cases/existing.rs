@@ -1,7 +1,9 @@
 //! Registering existing memory: clauses X1–X6 of the contract.
 
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, Registered, RemoteAddr};
+use rdma_fabric::{
+    Deps, Existing, Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, Registered, RemoteAddr, Uses,
+};
 use std::time::Duration;
 
 const OWNER: Rank = Rank::new(0);
@@ -20,7 +22,7 @@ async fn shared(
     atomics: bool,
 ) -> ProgramResult<(Option<Registered<u64>>, RegionKey)> {
     let mine = match fabric.rank() {
-        OWNER if atomics => Some(fabric.register_for_atomics(memory)?),
+        OWNER if atomics => Some(Registered::new(fabric, memory, Uses::Atomics)?),
         OWNER => Some(fabric.register(memory)?),
         _ => None,
     };

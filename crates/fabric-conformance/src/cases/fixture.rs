@@ -2,10 +2,11 @@
 //! rank's queue.
 
 use crate::ensure;
-use rdma_fabric::{
-    Amo, ControlQueue, Deps, Fabric, FabricError, Group, ProgramResult, Refused, Region, Result,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, Group, ProgramResult, Refused, Region, Result};
 use std::time::Duration;
 
 /// A rank with a symmetric region and one open queue, on which the region is registered.
@@ -30,11 +31,11 @@ pub(super) const TAG: u8 = 7;
 
 /// Returns whether this fabric has control queues; if it has none, checks that it reports this.
 pub(super) fn has_queues(fabric: &Fabric) -> ProgramResult<bool> {
-    let limits = fabric.queues().limits();
+    let limits = ControlQueue::limits(fabric);
     if limits.engines > 0 {
         return Ok(true);
     }
-    let refusal = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).err();
+    let refusal = ControlQueue::open(fabric, QueueSpec::new(QueueMode::Normal)).err();
     ensure!(
         matches!(refusal, Some(FabricError::Unsupported { .. })),
         "Q1: opened a queue where there are none: {refusal:?}"
@@ -58,8 +59,8 @@ impl Fixture {
         }
         let mut world = Group::world(&fabric).await?;
         let region = fabric.alloc_symmetric(bytes).await?;
-        let queue = fabric.queues().open(spec)?;
-        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal).checked(spec.checked))?;
+        let queue = ControlQueue::open(&fabric, spec)?;
+        let sender = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal).checked(spec.checked))?;
         let at = queue.register_fixed(&region, TAG)?;
         let from = sender.register(&region)?;
         let mut ids = Vec::new();

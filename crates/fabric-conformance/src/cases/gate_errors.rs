@@ -4,10 +4,10 @@ pub(super) use super::gates::is_missing;
 use super::gates::{SHAPES, rest};
 use super::loss_point::{LossPoint, notice_the_loss, only_the_loss, victim};
 use crate::{Loss, ensure, ensure_eq};
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, ProgramResult, Rank, Result,
-    barrier::{Barrier, GateError, GateId, GraphShape, Progress, ReduceOp, Reduction, Values, Wiring},
+use fabric_offload::barrier::{
+    Barrier, GateError, GateId, GateUnit, GraphShape, Progress, ReduceOp, Reduction, Values, Wiring,
 };
+use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Result};
 use std::time::Duration;
 
 /// Returns the gate error of an operation, if any.
@@ -21,12 +21,12 @@ pub(super) fn gate_error<T>(end: &Result<T>) -> Option<&GateError> {
 /// Checks the misuse that a rank can detect alone.
 pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
-    let gates = fabric.gates().alloc(3)?;
+    let gates = GateUnit::of(&fabric).alloc(3)?;
     let [start, one, two] = gates.ids()[..] else { return Err("B1: three gates were asked for".into()) };
     ensure_eq!(gates.start(), start, "B1");
     ensure!([start, one, two].iter().all(|gate| gate.rank() == fabric.rank() && !gate.is_null()), "B1: {gates:?}");
     let refused = |wirings: &[Wiring], want: GateError| {
-        let got = fabric.gates().set(wirings);
+        let got = GateUnit::of(&fabric).set(wirings);
         if got == Err(want.clone().into()) { Ok(()) } else { Err(format!("B3: {got:?}, not {want:?}")) }
     };
     refused(&[Wiring::none(one)], GateError::Dangling(one))?;
@@ -40,41 +40,41 @@ pub(super) async fn gates_refuse_misuse(fabric: Fabric) -> ProgramResult<()> {
         )?;
         refused(&[Wiring::none(theirs)], GateError::NotOwn { gate: theirs, rank: fabric.rank() })?;
     }
-    ensure_eq!(fabric.gates().start(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
-    ensure_eq!(fabric.gates().start(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
-    ensure_eq!(fabric.gates().poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
+    ensure_eq!(GateUnit::of(&fabric).start(start, Values::BARRIER), Err(GateError::NotSet(start).into()), "B3");
+    ensure_eq!(GateUnit::of(&fabric).start(one, Values::BARRIER), Err(GateError::NotStart(one).into()), "B4");
+    ensure_eq!(GateUnit::of(&fabric).poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     // A chain of gates of this rank: start, one, two, end.
     let chain = |from: GateId, to: GateId, gate: GateId| Wiring {
         source_local: Some(from),
         destination_local: Some(to),
         ..Wiring::none(gate)
     };
-    fabric.gates().set(&[chain(two, one, start), chain(start, two, one), chain(one, start, two)])?;
+    GateUnit::of(&fabric).set(&[chain(two, one, start), chain(start, two, one), chain(one, start, two)])?;
     let values = Values::new(ReduceOp::Max, &[5u64, 6])?;
     for _ in 0..5 {
-        fabric.gates().start(start, values)?;
-        let again = fabric.gates().start(start, values);
+        GateUnit::of(&fabric).start(start, values)?;
+        let again = GateUnit::of(&fabric).start(start, values);
         ensure_eq!(again, Err(GateError::Outstanding(start).into()), "B4: two operations of one gate");
-        let set = fabric.gates().set(&[chain(two, one, start)]);
+        let set = GateUnit::of(&fabric).set(&[chain(two, one, start)]);
         ensure_eq!(set, Err(GateError::Outstanding(start).into()), "B3: set while an operation is under way");
-        ensure_eq!(fabric.gates().wait(start, Deps::All).await?, Some(values), "B5: a chain of own gates");
-        ensure_eq!(fabric.gates().poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
+        ensure_eq!(GateUnit::of(&fabric).wait(start, Deps::All).await?, Some(values), "B5: a chain of own gates");
+        ensure_eq!(GateUnit::of(&fabric).poll(start, Deps::All), Err(GateError::Idle(start).into()), "B4");
     }
     drop(gates);
-    ensure_eq!(fabric.gates().start(start, values), Err(GateError::Freed(start).into()), "B2: a freed gate");
-    ensure_eq!(fabric.gates().set(&[out]), Err(GateError::Freed(start).into()), "B2: a freed gate");
+    ensure_eq!(GateUnit::of(&fabric).start(start, values), Err(GateError::Freed(start).into()), "B2: a freed gate");
+    ensure_eq!(GateUnit::of(&fabric).set(&[out]), Err(GateError::Freed(start).into()), "B2: a freed gate");
     let never = GateId::new(fabric.rank(), 4095, 1);
-    ensure_eq!(fabric.gates().start(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
+    ensure_eq!(GateUnit::of(&fabric).start(never, values), Err(GateError::NoSuchGate(never).into()), "B2");
     // A name is plain data.
     ensure_eq!(GateId::from_bits(start.to_bits()), start, "B2");
     // A gate without sources completes when its signal has been sent.
-    let alone = fabric.gates().alloc(1)?;
-    fabric.gates().set(&[Wiring::none(alone.start())])?;
-    fabric.gates().start(alone.start(), values)?;
-    let mut progress = fabric.gates().poll(alone.start(), Deps::All)?;
+    let alone = GateUnit::of(&fabric).alloc(1)?;
+    GateUnit::of(&fabric).set(&[Wiring::none(alone.start())])?;
+    GateUnit::of(&fabric).start(alone.start(), values)?;
+    let mut progress = GateUnit::of(&fabric).poll(alone.start(), Deps::All)?;
     while progress == Progress::NotCompleted {
         rest(&fabric).await;
-        progress = fabric.gates().poll(alone.start(), Deps::All)?;
+        progress = GateUnit::of(&fabric).poll(alone.start(), Deps::All)?;
     }
     ensure_eq!(progress, Progress::Completed(None), "B4: a gate without wires");
     Ok(world.barrier().await?)
@@ -113,14 +113,14 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
     let mut world = Group::world(&fabric).await?;
     let mut two = world.split(Some(world.me() as u64 / 2), 0).await?.ok_or("everybody joins")?;
     let (me, wrong_rank) = (two.me(), Rank::new(fabric.rank().number() | 1));
-    let gates = fabric.gates().alloc(2)?;
+    let gates = GateUnit::of(&fabric).alloc(2)?;
     let (start, relay) = (gates.ids()[0], gates.ids()[1]);
     let all = two.allgather([start.to_bits(), relay.to_bits()]).await?;
     let other = all[1 - me].map(GateId::from_bits);
     // An exchange between two, as in recursive doubling, except that the second's relay gate names
     // itself as its remote source.
     let wrong = if me == 1 { relay } else { other[0] };
-    fabric.gates().set(&[
+    GateUnit::of(&fabric).set(&[
         Wiring {
             gate: start,
             source_local: Some(relay),
@@ -137,8 +137,8 @@ pub(super) async fn gates_tell_wrong_wires(fabric: Fabric) -> ProgramResult<()> 
         },
     ])?;
     two.barrier().await?;
-    fabric.gates().start(start, Values::BARRIER)?;
-    let end = fabric.gates().wait(start, Deps::All).await;
+    GateUnit::of(&fabric).start(start, Values::BARRIER)?;
+    let end = GateUnit::of(&fabric).wait(start, Deps::All).await;
     let named = matches!(gate_error(&end), Some(GateError::PointsElsewhere { gate, .. }) if gate.rank() == wrong_rank);
     ensure!(named, "B11: at rank {me}: {end:?}");
     two.barrier().await?;

@@ -3,10 +3,8 @@
 use super::gate_errors::gate_error;
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{
-    Fabric, FabricError, Group, ProgramResult, Rank,
-    barrier::{Barrier, GateError, GraphShape, ReduceOp, Reduction, ReductionTo},
-};
+use fabric_offload::barrier::{Barrier, GateError, GateUnit, GraphShape, ReduceOp, Reduction, ReductionTo};
+use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank};
 use std::time::Duration;
 
 pub(super) const SHAPES: [GraphShape; 2] = [GraphShape::RecursiveDoubling, GraphShape::Ring];
@@ -16,10 +14,10 @@ type Fold = fn(u64, u64) -> u64;
 
 /// Returns whether this fabric lacks a barrier unit; checks that such a fabric reports this.
 pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
-    if fabric.gates().limits().start_gates > 0 {
+    if GateUnit::of(fabric).limits().start_gates > 0 {
         return Ok(false);
     }
-    let refused = fabric.gates().alloc(1).err();
+    let refused = GateUnit::of(fabric).alloc(1).err();
     ensure!(matches!(refused, Some(FabricError::Unsupported { .. })), "B1: gates where there are none: {refused:?}");
     Ok(true)
 }
@@ -181,10 +179,10 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
         ensure_eq!(all.wait().await?[0], n as u64 * turn, "B6: the whole, turn {turn}");
     }
     // Take gates until none are left; dropping them returns all of them.
-    let limits = fabric.gates().limits();
+    let limits = GateUnit::of(&fabric).limits();
     let mut taken = Vec::new();
     let refused = loop {
-        match fabric.gates().alloc(1) {
+        match GateUnit::of(&fabric).alloc(1) {
             Ok(gates) => taken.push(gates),
             refused => break refused,
         }
@@ -201,7 +199,7 @@ pub(super) async fn gates_are_many(fabric: Fabric) -> ProgramResult<()> {
     ensure!(matches!(gate_error(&none), Some(GateError::NoGates { .. })), "B1: a barrier without gates: {none:?}");
     drop(taken);
     world.barrier().await?;
-    let many = fabric.gates().alloc(limits.relay_gates + 2);
+    let many = GateUnit::of(&fabric).alloc(limits.relay_gates + 2);
     ensure!(matches!(gate_error(&many), Some(GateError::NoGates { .. })), "B1: too many relay gates: {many:?}");
     let mut barrier = Barrier::new(&mut world).await?;
     barrier.start()?;

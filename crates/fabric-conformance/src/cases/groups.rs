@@ -42,6 +42,32 @@ pub(super) async fn broadcast_from_everywhere(fabric: Fabric) -> ProgramResult<(
     Ok(world.barrier().await?)
 }
 
+/// Members put into each other's words for set-up, and meet in every collective before they look.
+pub(super) async fn setup_words_are_left_alone(fabric: Fabric) -> ProgramResult<()> {
+    let mut world = Group::world(&fabric).await?;
+    let (n, me) = (world.len(), world.me());
+    const SOME: [usize; 4] = [0, 1, 2, Group::SETUP_WORDS - 1];
+    let value = |member: usize, index: usize| (member * 1_000 + index + 1) as u64;
+    for index in SOME {
+        ensure_eq!(fabric.load(&world.own_setup_word(index)?)?, 0, "G7: word {index} at first");
+    }
+    world.barrier().await?;
+    for index in SOME {
+        fabric.put_word(&world.setup_word((me + 1) % n, index)?, value(me, index)).await?;
+    }
+    fabric.flush_all().await?;
+    for root in 0..n {
+        world.broadcast(root, me).await?;
+        world.allgather([me; 3]).await?;
+        world.greatest(u64::MAX - me as u64).await?;
+    }
+    for index in SOME {
+        let seen = fabric.load(&world.own_setup_word(index)?)?;
+        ensure_eq!(seen, value((me + n - 1) % n, index), "G7: word {index}, which the member before has put");
+    }
+    Ok(world.barrier().await?)
+}
+
 pub(super) async fn allgather_in_member_order(fabric: Fabric) -> ProgramResult<()> {
     let mut world = Group::world(&fabric).await?;
     for round in 0..4u32 {

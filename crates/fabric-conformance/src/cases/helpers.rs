@@ -6,9 +6,12 @@ use core::{
     future::{Future, ready},
     task::{Context, Poll, Waker},
 };
+use fabric_offload::{
+    ControlQueue,
+    control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
+};
 use rdma_fabric::{
     Deps, Fabric, FabricError, ProgramResult, Rank, Region,
-    control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
     join::{join, join_all},
     op::Put,
     provider::Boxed,
@@ -243,7 +246,7 @@ pub(super) async fn queues_of_helpers(fabric: Fabric) -> ProgramResult<()> {
     let (peer, region) = (neighbour(&fabric), Arc::new(region));
     let shared = Arc::clone(&region);
     let helper = move |fabric: Fabric| async move {
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let at = queue.register(&shared)?;
         let [id, stadd] = [8, 16].map(|at| fabric.remote_word::<u64>(shared.at(peer, at)));
         fabric.put_word(&stadd?, at.to_bits()).await?;

@@ -1,16 +1,17 @@
 //! The loss of a rank, always the last one, as seen by the other ranks.
 
 use super::{
+    blocks::put_blocks,
     fixture::Fixture,
     loss_point::{LossPoint, ended, is_gone, lost, meet, notice_the_loss, others, victim},
     world_and_region,
 };
 use crate::{Loss, ensure, ensure_eq};
+use fabric_offload::triggered::{Transfer, TriggeredPut, TriggeredPuts};
 use rdma_fabric::{
     Amo, Blocks, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Refused,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec},
     op::{Atomic, Put},
-    triggered::{Transfer, TriggeredPut, TriggeredPuts},
 };
 use std::time::Duration;
 
@@ -189,7 +190,7 @@ pub(super) async fn operations_fail(fabric: Fabric, loss: Loss) -> ProgramResult
         fabric.put(&span, [1u32; 4]).await.map(drop),
         fabric.put(&span.slice(0..2)?, vec![1u32; 2]).await.map(drop),
         fabric.put_notify(&span, [1u32; 4], 3).await.map(drop),
-        fabric.put_blocks(&span.slice(0..3)?, &own, 1, Blocks { count: 2, stride: 8 }).await,
+        put_blocks(&fabric, &span.slice(0..3)?, &own, 1, Blocks { count: 2, stride: 8 }).await,
         fabric.get(&span, vec![0u32; 4]).await.map(drop),
         fabric.remote_word::<u64>(region.at(last, 0)).map(drop),
         fabric.remote_span::<u8>(region.at(last, 0), 1).map(drop),

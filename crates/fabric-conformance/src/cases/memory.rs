@@ -26,11 +26,11 @@ pub(super) async fn identity(fabric: Fabric) -> ProgramResult<()> {
     ensure!(all.iter().all(|theirs| *theirs == mine), "I2: ranks do not agree who runs where");
     let rank = Rank::new(ranks as u32);
     ensure_eq!(fabric.node(rank), Err(FabricError::NoSuchRank { rank, ranks }), "I2");
-    ensure_eq!(fabric.nodes(), nodes.iter().map(|node| node.index() + 1).max().unwrap_or(0), "I2: nodes");
-    for number in 0..=fabric.nodes() as u32 {
+    ensure_eq!(fabric.facts().node_count(), nodes.iter().map(|node| node.index() + 1).max().unwrap_or(0), "I2: nodes");
+    for number in 0..=fabric.facts().node_count() as u32 {
         let node = Node::new(number);
         let on_it = (0..ranks as u32).filter(|rank| nodes[*rank as usize] == node).map(Rank::new);
-        let told: Vec<_> = (0..=ranks).map_while(|i| fabric.rank_on(node, i)).collect();
+        let told: Vec<_> = (0..=ranks).map_while(|i| fabric.facts().rank_on(node, i)).collect();
         ensure_eq!(told, on_it.collect::<Vec<_>>(), "I2: ranks of {node:?}");
     }
     let caps = fabric.caps();

@@ -218,6 +218,7 @@ macro_rules! __every_case {
             atomic groups::memory_of_a_group("G4", [1, 2, 3, 4, 5]);
             plain groups::the_greatest_of_all("G5", [1, 2, 3, 4, 5]);
             atomic groups::who_has_left_is_told("G6 W8", [2, 3, 4, 5]);
+            plain groups::setup_words_are_left_alone("G7", [1, 2, 3, 4, 5]);
             plain queues::opening("Q1", [1]);
             plain queues::completions_in_posting_order("Q2 Q3", [1, 2]);
             plain commands::every_command_and_its_notices("Q2 Q3", [2], wraps units);

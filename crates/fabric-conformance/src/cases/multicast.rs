@@ -23,9 +23,9 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
         return Ok(false);
     }
     let missing = Err(FabricError::Unsupported { feature: &"multicast" });
-    ensure_eq!(fabric.multicast_for(&[fabric.rank()]), missing.clone(), "U1: a question");
+    ensure_eq!(Multicasts::reach(fabric, &[fabric.rank()]), missing.clone(), "U1: a question");
     let region = fabric.alloc(8)?;
-    let span = fabric.multicast_span::<u64>(&[region.at(fabric.rank(), 0)], 1);
+    let span = MulticastSpan::<u64>::new(fabric, &[region.at(fabric.rank(), 0)], 1);
     ensure_eq!(span.map(drop), missing.map(drop), "U1: a destination though caps() deny multicasts");
     Ok(true)
 }
@@ -33,8 +33,9 @@ pub(super) fn is_missing(fabric: &Fabric) -> ProgramResult<bool> {
 /// Returns the ranks that a multicast reaches: all of them, or one per node.
 fn reachable(fabric: &Fabric) -> ProgramResult<Vec<Rank>> {
     let all: Vec<_> = (0..fabric.ranks() as u32).map(Rank::new).collect();
-    let one_each = (0..fabric.nodes() as u32).filter_map(|node| fabric.rank_on(rdma_fabric::Node::new(node), 0));
-    match fabric.multicast_for(&all) {
+    let one_each = (0..fabric.facts().node_count() as u32)
+        .filter_map(|node| fabric.facts().rank_on(rdma_fabric::Node::new(node), 0));
+    match Multicasts::reach(fabric, &all) {
         Ok(()) => Ok(all),
         Err(FabricError::Multicast(_)) => Ok(one_each.collect()),
         Err(error) => Err(error.into()),
@@ -48,7 +49,7 @@ fn everywhere<T: Pod>(
     len: usize,
 ) -> Result<MulticastSpan<T>> {
     let at: Vec<_> = members.iter().map(|rank| region.at(*rank, offset)).collect();
-    fabric.multicast_span(&at, len)
+    MulticastSpan::new(fabric, &at, len)
 }
 
 pub(super) async fn multicasts_reach_every_member(fabric: Fabric) -> ProgramResult<()> {
@@ -65,12 +66,12 @@ pub(super) async fn multicasts_reach_every_member(fabric: Fabric) -> ProgramResu
                     let to = everywhere::<u8>(&fabric, (&region, 3), members, len)?;
                     ensure!(to.members().eq(members.iter().copied()) && to.len() == len, "U2: {to:?}");
                     if turn % 2 == 0 {
-                        ensure!(fabric.multicast(&to, sent.clone()).await? == sent, "U3: a source comes back");
+                        ensure!(to.put(&fabric, sent.clone()).await? == sent, "U3: a source comes back");
                     } else {
                         // The multicast is complete, so the source can be overwritten.
                         let own = region.span(&fabric, SOURCE, len)?;
                         fabric.write(&own, &sent)?;
-                        fabric.multicast(&to, own.clone()).await?;
+                        to.put(&fabric, own.clone()).await?;
                         fabric.write(&own, &vec![0; len])?;
                     }
                     for member in members {
@@ -98,9 +99,9 @@ pub(super) async fn multicasts_reach_every_member(fabric: Fabric) -> ProgramResu
     if me == root {
         let own = region.span::<u16>(&fabric, 8, 12)?;
         fabric.write(&own, &[7; 12])?;
-        fabric.multicast(&to, own).await?;
+        to.put(&fabric, own).await?;
         fabric.flush_all().await?;
-        fabric.multicast(&to.slice(2..4)?, [1, 2]).await?;
+        to.slice(2..4)?.put(&fabric, [1, 2]).await?;
         fabric.flush_all().await?;
     }
     world.barrier().await?;
@@ -120,14 +121,14 @@ pub(super) async fn multicasts_are_posted_like_puts(fabric: Fabric) -> ProgramRe
     let all = everywhere::<u64>(&fabric, (&region, 0), &members, WORDS)?;
     let mut posted = 0;
     if fabric.rank() == Rank::new(0) {
-        match fabric.try_multicast(&all, vec![5; 3]) {
+        match all.try_put(&fabric, vec![5; 3]) {
             Err(Refused::Failed(error, back)) => {
                 ensure_eq!((error, back), (FabricError::length_mismatch(3, WORDS), vec![5; 3]), "O10, O1");
             }
             other => return Err(format!("O10: a source of the wrong length: {:?}", other.map(drop)).into()),
         }
         while posted < WORDS {
-            match fabric.try_multicast(&all.slice(posted..posted + 1)?, [posted as u64 + 1]) {
+            match all.slice(posted..posted + 1)?.try_put(&fabric, [posted as u64 + 1]) {
                 // Dropping the handle does not cancel the multicast.
                 Ok(handle) => drop(handle),
                 Err(Refused::Full(back)) => {
@@ -139,9 +140,9 @@ pub(super) async fn multicasts_are_posted_like_puts(fabric: Fabric) -> ProgramRe
             posted += 1;
         }
         // One that waits for room. Sending to no member and sending no bytes are both legal.
-        fabric.multicast(&all.slice(WORDS - 1..WORDS)?, [u64::MAX]).await?;
-        fabric.multicast(&fabric.multicast_span::<u64>(&[], 2)?, [1, 2]).await?;
-        fabric.multicast(&all.slice(1..1)?, [0u64; 0]).await?;
+        all.slice(WORDS - 1..WORDS)?.put(&fabric, [u64::MAX]).await?;
+        MulticastSpan::<u64>::new(&fabric, &[], 2)?.put(&fabric, [1, 2]).await?;
+        all.slice(1..1)?.put(&fabric, [0u64; 0]).await?;
         fabric.flush_all().await?;
     }
     let posted = world.broadcast(0, posted as u64).await? as usize;
@@ -177,7 +178,7 @@ pub(super) async fn multicasts_keep_the_order_of_puts(fabric: Fabric) -> Program
             };
             let at_once = async |(start, len): (usize, usize)| -> Result<()> {
                 let to = everywhere::<u64>(&fabric, (&region, start as u64), &members, len)?;
-                fabric.multicast(&to, vec![round; len]).await.map(drop)
+                to.put(&fabric, vec![round; len]).await.map(drop)
             };
             let multicast_first = round % 4 < 2;
             if multicast_first {
@@ -208,7 +209,7 @@ pub(super) async fn multicasts_say_what_they_cannot_reach(fabric: Fabric) -> Pro
     let members = reachable(&fabric)?;
     let [first, last] = [members[0], members[members.len() - 1]];
     let hardware = fabric.caps().multicasts == Multicasts::Hardware;
-    let twice = fabric.multicast_for(&[first, last, first]);
+    let twice = Multicasts::reach(&fabric, &[first, last, first]);
     match twice {
         Err(FabricError::Multicast(why)) if hardware => {
             let node = fabric.node(first)?;
@@ -218,8 +219,8 @@ pub(super) async fn multicasts_say_what_they_cannot_reach(fabric: Fabric) -> Pro
     }
     let nobody = Rank::new(fabric.ranks() as u32);
     let unknown = FabricError::NoSuchRank { rank: nobody, ranks: fabric.ranks() };
-    ensure_eq!(fabric.multicast_for(&[first, nobody]), Err(unknown), "U1: a rank that does not exist");
-    let refusal = |at: &[RemoteAddr], len| fabric.multicast_span::<u64>(at, len).map(drop);
+    ensure_eq!(Multicasts::reach(&fabric, &[first, nobody]), Err(unknown), "U1: a rank that does not exist");
+    let refusal = |at: &[RemoteAddr], len| MulticastSpan::<u64>::new(&fabric, at, len).map(drop);
     let mut at: Vec<_> = members.iter().map(|rank| region.at(*rank, 8)).collect();
     for other in [region.at(last, 16), gone.at(last, 8)] {
         at[members.len() - 1] = other;
@@ -241,7 +242,7 @@ pub(super) async fn multicasts_say_what_they_cannot_reach(fabric: Fabric) -> Pro
     }
     world.barrier().await?;
     let stale = FabricError::StaleRegion { rank: last, region: key };
-    ensure_eq!(fabric.multicast(&to, [3; 8]).await.err(), Some(stale), "U4, M3: a member's region that went");
+    ensure_eq!(to.put(&fabric, [3; 8]).await.err(), Some(stale), "U4, M3: a member's region that went");
     ensure_eq!(fabric.flush_all().await, Ok(()), "O13: what was refused is not told again");
     world.barrier().await?;
     drop(gone);
@@ -260,7 +261,7 @@ pub(super) async fn multicasts_fail(fabric: Fabric, loss: Loss) -> ProgramResult
     let to = everywhere::<u64>(&fabric, (&region, 0), &members, 8)?;
     point.reached(loss).await?;
     notice_the_loss(&fabric).await?;
-    let end = ended(&fabric, "E2: a multicast", fabric.multicast(&to, [1; 8])).await?.map(drop);
+    let end = ended(&fabric, "E2: a multicast", to.put(&fabric, [1; 8])).await?.map(drop);
     ensure!(is_gone(&fabric, loss, &end), "E2, U4: a multicast to {members:?}: {end:?}");
     meet(others).await
 }

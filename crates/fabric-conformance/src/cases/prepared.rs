@@ -3,7 +3,7 @@
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
 use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, ProgramResult, Rank, Refused,
+    Amo, Deps, Fabric, FabricError, Prepared, ProgramResult, Rank, Refused,
     join::join_all,
     op::{Atomic, Get, Put},
 };
@@ -16,7 +16,7 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
 
     // Atomics: the operand may change between two postings, and they may be in flight together.
     let word = fabric.remote_word::<u64>(region.at(next, 0))?;
-    let mut add = fabric.prepare(Atomic { word: &word, amo: Amo::Add(1) }).await?;
+    let mut add = Prepared::new(&fabric, Atomic { word: &word, amo: Amo::Add(1) }).await?;
     for value in 0..3 {
         ensure_eq!(add.run().await?, value, "O19: an atomic");
     }
@@ -38,8 +38,8 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
     let own = fabric.alloc(64)?;
     let (source, back) = (own.span::<u64>(&fabric, 0, 2)?, own.span::<u64>(&fabric, 16, 2)?);
     let span = fabric.remote_span::<u64>(region.at(next, 16), 2)?;
-    let put = fabric.prepare(Put { to: &span, from: source.clone(), notice: None }).await?;
-    let get = fabric.prepare(Get { from: &span, to: back.clone() }).await?;
+    let put = Prepared::new(&fabric, Put { to: &span, from: source.clone(), notice: None }).await?;
+    let get = Prepared::new(&fabric, Get { from: &span, to: back.clone() }).await?;
     let read = |span| {
         let mut values = [0; 2];
         fabric.read(span, &mut values).map(|()| values)
@@ -58,7 +58,7 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
     ensure_eq!(read(&filled)?, [5, 6], "O19: what a handle yields");
     drop(put);
 
-    let noting = fabric.prepare(Put { to: &span, from: source, notice: Some(7) }).await?;
+    let noting = Prepared::new(&fabric, Put { to: &span, from: source, notice: Some(7) }).await?;
     noting.run().await?;
     noting.run().await?;
     for _ in 0..2 {
@@ -67,12 +67,12 @@ pub(super) async fn is_posted_as_often_as_wanted(fabric: Fabric) -> ProgramResul
 
     // Errors are reported when the operation is prepared or posted, as with plain operations.
     let short = own.span::<u64>(&fabric, 0, 1)?;
-    let refused = fabric.prepare(Put { to: &span, from: short, notice: None }).await.map(drop);
+    let refused = Prepared::new(&fabric, Put { to: &span, from: short, notice: None }).await.map(drop);
     ensure_eq!(refused, Err(FabricError::length_mismatch(1, 2)), "O19, O10: a put of the wrong length");
     world.barrier().await?;
     let local = fabric.alloc(8)?;
     let word = fabric.remote_word::<u64>(local.at(fabric.rank(), 0))?;
-    let late = fabric.prepare(Atomic { word: &word, amo: Amo::Add(1) }).await?;
+    let late = Prepared::new(&fabric, Atomic { word: &word, amo: Amo::Add(1) }).await?;
     let stale = FabricError::StaleRegion { rank: fabric.rank(), region: local.key() };
     drop(local);
     ensure_eq!(late.run().await, Err(stale.clone()), "O19, M3: a region that has gone");

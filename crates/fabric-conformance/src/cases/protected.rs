@@ -2,9 +2,12 @@
 
 use super::fixture::has_queues;
 use crate::{ensure, ensure_eq};
+use fabric_offload::{
+    ControlQueue,
+    control_queue::{QueueMode, QueueSpec},
+};
 use rdma_fabric::{
     AccessPolicy, Deps, Fabric, FabricError, Group, LockedMemory, ProgramResult, Rank, RegionKey, RemoteAddr,
-    control_queue::{QueueMode, QueueSpec},
 };
 use rma_lock::Locked;
 
@@ -96,7 +99,7 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
         ensure!(word.is_err(), "K2: the key {guess:?} opened {key:?}");
     }
     if has_queues(&fabric)? {
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let locked = Some(FabricError::Locked { rank: fabric.rank(), region: key });
         ensure_eq!(queue.register(&region).err(), locked, "K2: a steering tag");
         ensure_eq!(queue.register_fixed(&region, 3).err(), locked, "K2: a fixed tag");
@@ -104,8 +107,8 @@ pub(super) async fn locked_regions_are_shut(fabric: Fabric) -> ProgramResult<()>
     let there = handle.remote_span::<u64>(region.at(next(&fabric), 0), 8)?;
     ensure_eq!(handle.get(&there, [1; 8]).await?, [0; 8], "K2: what guesses left");
     let not_mapped = FabricError::NotMapped { rank: fabric.rank(), region: key };
-    ensure_eq!(handle.mapped(&region, fabric.rank()).err(), Some(not_mapped.clone()), "K4: without references");
-    ensure_eq!(fabric.mapped(&region, fabric.rank()).err(), Some(not_mapped), "K4: by another handle");
+    ensure_eq!(region.mapped(&handle, fabric.rank()).err(), Some(not_mapped.clone()), "K4: without references");
+    ensure_eq!(region.mapped(&fabric, fabric.rank()).err(), Some(not_mapped), "K4: by another handle");
     world.barrier().await?;
     drop(region);
     let gone = handle.remote_word::<u64>(RemoteAddr { rank: fabric.rank(), region: key, offset: 0 }).err();
@@ -152,19 +155,19 @@ pub(super) async fn protected_local_memory_is_for_equal_policies(fabric: Fabric)
     let open = fabric.alloc(8)?;
     ensure_eq!(equal.holds(me, open.key()), Ok(false), "K6: memory with a key");
     if has_queues(&fabric)? {
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let locked = Some(FabricError::Locked { rank: me, region: region.key() });
         ensure_eq!(queue.register(&region).err(), locked, "K6: a steering tag");
     }
     let not_mapped = Some(FabricError::NotMapped { rank: me, region: region.key() });
-    ensure_eq!(equal.mapped(&region, me).err(), not_mapped, "K4: without references");
+    ensure_eq!(region.mapped(&equal, me).err(), not_mapped, "K4: without references");
     world.barrier().await?;
     // A dropped region is unusable, whether or not its memory may be reused.
     let key = region.key();
     if me.index().is_multiple_of(2) {
         drop(region)
     } else {
-        handle.abandon(region)
+        region.abandon(&handle)
     }
     let stale = FabricError::StaleRegion { rank: me, region: key };
     ensure_eq!(equal.remote_word::<u64>(at(me, 0)).err(), Some(stale.clone()), "K6: after it was dropped");

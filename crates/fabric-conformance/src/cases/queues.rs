@@ -3,10 +3,11 @@
 use super::commands::inline;
 use super::fixture::{Fixture, TAG, has_queues, queue_error};
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{
-    Deps, Fabric, FabricError, ProgramResult, Refused,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Blocks, Command, MrqKind, MrqNotice, Posting, QueueError, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Refused};
 
 pub(super) const NORMAL: QueueSpec = QueueSpec::new(QueueMode::Normal);
 
@@ -14,24 +15,24 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     if !has_queues(&fabric)? {
         return Ok(());
     }
-    let limits = fabric.queues().limits();
+    let limits = ControlQueue::limits(&fabric);
     let engine = limits.engines - 1;
     let spec = QueueSpec { number: Some(3), ..QueueSpec::new(QueueMode::Session).on(engine).depth(64) };
-    let queue = fabric.queues().open(spec)?;
+    let queue = ControlQueue::open(&fabric, spec)?;
     let id = queue.id();
     ensure_eq!((id.rank(), id.engine(), id.number()), (fabric.rank(), engine, 3), "Q1: the queue asked for");
     ensure_eq!(queue.spec().depth, 64, "Q1: slots asked for");
-    ensure!(fabric.queues().limits().free < limits.free, "Q1: free queues after one was opened");
-    let again = fabric.queues().open(spec).err();
+    ensure!(ControlQueue::limits(&fabric).free < limits.free, "Q1: free queues after one was opened");
+    let again = ControlQueue::open(&fabric, spec).err();
     ensure!(matches!(queue_error(&again), Some(QueueError::InUse(_))), "Q1: opened twice: {again:?}");
     for wrong in [spec.depth(100), spec.depth(0), spec.on(limits.engines), QueueSpec { mrq_depth: 3, ..spec }] {
-        let refused = fabric.queues().open(wrong).err();
+        let refused = ControlQueue::open(&fabric, wrong).err();
         ensure!(matches!(queue_error(&refused), Some(QueueError::Limit { .. })), "Q1: {wrong:?}: {refused:?}");
     }
     ensure_eq!(queue.close()?, 0, "Q1: commands of a queue that never had any");
     // The ID now refers to no queue, and may later refer to another one; closed queues become free
     // again.
-    let sender = fabric.queues().open(NORMAL)?;
+    let sender = ControlQueue::open(&fabric, NORMAL)?;
     sender.post(Posting::new(inline(id, Stadd::fixed(TAG), 1)).local(1), Deps::All).await?;
     let status = sender.next_notice(Deps::All).await?.status;
     ensure_eq!(status, Err(QueueError::NotOpen(id)), "Q1: a put to a queue that was closed");
@@ -39,7 +40,7 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
     let mut all = Vec::new();
     let session = QueueSpec { number: None, engine: None, ..spec };
     let full = loop {
-        match fabric.queues().open(session) {
+        match ControlQueue::open(&fabric, session) {
             Ok(queue) => all.push(queue),
             Err(error) => break error,
         }
@@ -51,7 +52,7 @@ pub(super) async fn opening(fabric: Fabric) -> ProgramResult<()> {
         all.len()
     );
     drop(all);
-    ensure_eq!(fabric.queues().limits().free, limits.free, "Q1: free queues after all were closed");
+    ensure_eq!(ControlQueue::limits(&fabric).free, limits.free, "Q1: free queues after all were closed");
     Ok(())
 }
 

@@ -2,10 +2,11 @@
 
 use super::world_and_region;
 use crate::{ensure, ensure_eq};
-use rdma_fabric::{
-    Blocks, Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result,
+use fabric_offload::{
+    Triggers,
     triggered::{Spans, Transfer, TriggeredPut, TriggeredPuts},
 };
+use rdma_fabric::{Blocks, Deps, Fabric, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteWord, Result};
 use std::{
     future::{Future, pending},
     pin::pin,
@@ -75,7 +76,7 @@ impl Edge {
     /// Waits for the put from the previous rank, and executes the puts armed here while waiting.
     async fn come(&self, k: u64) -> ProgramResult<()> {
         let wait = self.fabric.wait_until(&self.end, Deps::One(self.ready.rank()), |end| end >= k);
-        self.fabric.triggers().run_during(wait).await?;
+        Triggers::of(&self.fabric).run_during(wait).await?;
         let mut here = [0; LEN];
         self.fabric.read(&self.received, &mut here)?;
         ensure_eq!(here, Self::value(self.ready.rank(), k), "P2: what is there when the word says so, {k}");
@@ -150,7 +151,7 @@ pub(super) async fn puts_leave_in_whichever_wait(fabric: Fabric) -> ProgramResul
             },
             "P1: {k} is done when waited for"
         );
-        ensure!(fabric.triggers().test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
+        ensure!(Triggers::of(&fabric).test([&mut a.puts, &mut b.puts]).await?, "P1: {k} is done, looked at together");
     }
     world.barrier().await?;
     ensure!(a.is_untouched()? && b.is_untouched()?, "P3: put again");
@@ -174,10 +175,10 @@ pub(super) async fn dropped_calls_put_nothing_twice(fabric: Fabric) -> ProgramRe
             if let Some(tested) = polled(edge.puts.test()) {
                 tested?;
             }
-            if let Some(tested) = polled(fabric.triggers().test([&mut edge.puts])) {
+            if let Some(tested) = polled(Triggers::of(&fabric).test([&mut edge.puts])) {
                 tested?;
             }
-            let _ = polled(fabric.triggers().advance());
+            let _ = polled(Triggers::of(&fabric).advance());
         }
         edge.come(k).await?;
         edge.puts.wait().await?;
@@ -204,7 +205,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     let mut edge = Edge::new(&fabric, &region, 0)?;
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(bell.clone());
-    let mut waiting = Box::pin(fabric.triggers().run_during(pending::<()>()));
+    let mut waiting = Box::pin(Triggers::of(&fabric).run_during(pending::<()>()));
     let mut poll = || waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
     ensure!(poll(), "P1: nothing ends it");
     let before = bell.0.load(Relaxed);
@@ -219,7 +220,7 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
     drop(waiting);
     edge.puts.wait().await?;
     let end = fabric.wait_until(&edge.end, Deps::One(edge.ready.rank()), |end| end >= 1);
-    fabric.triggers().run_during(end).await?;
+    Triggers::of(&fabric).run_during(end).await?;
     Ok(world.barrier().await?)
 }
 
@@ -227,16 +228,16 @@ pub(super) async fn who_waits_is_woken_by_who_arms(fabric: Fabric) -> ProgramRes
 pub(super) async fn what_is_dropped_does_not_leave(fabric: Fabric) -> ProgramResult<()> {
     let (mut world, region) = world_and_region(&fabric, EDGE as usize).await?;
     let Edge { mut puts, ready, end, .. } = Edge::new(&fabric, &region, 0)?;
-    ensure!(fabric.triggers().is_idle(), "P4: nothing is armed");
+    ensure!(Triggers::of(&fabric).is_idle(), "P4: nothing is armed");
     puts.arm(1).await?;
-    ensure!(!fabric.triggers().is_idle(), "P4: something is armed");
+    ensure!(!Triggers::of(&fabric).is_idle(), "P4: something is armed");
     drop(puts);
-    ensure!(fabric.triggers().is_idle(), "P4: it was given up");
+    ensure!(Triggers::of(&fabric).is_idle(), "P4: it was given up");
     world.barrier().await?;
     fabric.put_word(&ready, 1).await?;
     fabric.flush_all().await?;
     world.barrier().await?;
-    fabric.triggers().advance().await;
+    Triggers::of(&fabric).advance().await;
     world.barrier().await?;
     ensure_eq!(fabric.load(&end)?, 0, "P4: what was given up has left");
     Ok(())

@@ -121,7 +121,7 @@ impl Staged {
             Some(descriptor) => descriptor,
             None => {
                 let to = area.part_as::<u64>(at, N)?;
-                let made = fabric.prepare(Put { to: &to, from, notice: None }).await?;
+                let made = Prepared::new(fabric, Put { to: &to, from, notice: None }).await?;
                 let mut kept = self.lock();
                 if let Err(place) = kept.find((at, N)) {
                     kept.descriptors.insert(place, ((at, N), made.clone()));

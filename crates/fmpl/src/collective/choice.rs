@@ -38,12 +38,12 @@ impl fmt::Display for Collective {
 pub enum Algorithm {
     /// Software: messages along a binomial tree. Supports all collectives.
     Tree,
-    /// The members' barrier units ([`rdma_fabric::barrier::Reduction`]): barriers, and those
+    /// The members' barrier units ([`fabric_offload::barrier::Reduction`]): barriers, and those
     /// reductions of few elements whose results a unit computes exactly.
     Gates,
-    /// The network's barrier by colour ([`rdma_fabric::barrier::ColourBarrier`]): barriers.
+    /// The network's barrier by colour ([`fabric_offload::barrier::ColourBarrier`]): barriers.
     Colour,
-    /// The network's multicast ([`rdma_fabric::Fabric::multicast`]): broadcasts.
+    /// The network's multicast ([`rdma_fabric::MulticastSpan`]): broadcasts.
     Multicast,
 }
 

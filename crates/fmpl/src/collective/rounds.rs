@@ -2,10 +2,8 @@
 
 use crate::{Algorithm, Communicator, FmplError, Result};
 use core::fmt;
-use rdma_fabric::{
-    FabricError, Group, Rank,
-    barrier::{ColourBarrier, ColourError, GateError, ReduceOp, Reduced, Reduction},
-};
+use fabric_offload::barrier::{ColourBarrier, ColourError, GateError, GateUnit, ReduceOp, Reduced, Reduction};
+use rdma_fabric::{FabricError, Group, Rank};
 
 /// A communicator's share of the barrier hardware. All members enter the same rounds in the same
 /// order; a round that this member has entered may be waited for later.
@@ -33,7 +31,7 @@ impl Rounds {
 
     /// Allocates gates at all members; returns `None` if there are too few. Collective.
     pub(crate) async fn by_gates(group: &mut Group) -> Result<Option<Self>> {
-        if group.fabric().gates().limits().start_gates == 0 {
+        if GateUnit::of(group.fabric()).limits().start_gates == 0 {
             return Ok(None);
         }
         match Reduction::new(group).await {
@@ -46,7 +44,7 @@ impl Rounds {
     /// Claims the first colour that is free at all members; returns `None` if none is, or if such
     /// barriers cannot reach all members. Collective.
     pub(crate) async fn by_colour(group: &mut Group) -> Result<Option<Self>> {
-        for colour in 0..group.fabric().barrier_colours() {
+        for colour in 0..ColourBarrier::colours(group.fabric()) {
             match ColourBarrier::claim(group, colour).await {
                 Ok(barrier) => return Ok(Some(Self::new(By::Colour(barrier)))),
                 Err(FabricError::Colour(error)) => match *error {

@@ -19,8 +19,8 @@ use super::Rounds;
 use crate::{Communicator, FmplError, Result, cost};
 use core::fmt;
 use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, GroupMemory, Handle, LocalSpan, LocalWord, MulticastSpan, Pod, PutSource, Rank,
-    Refused, RemoteAddr, RemoteWord,
+    Deps, Fabric, FabricError, Group, GroupMemory, Handle, LocalSpan, LocalWord, MulticastSpan, Multicasts, Pod,
+    PutSource, Rank, Refused, RemoteAddr, RemoteWord,
     join::{Either, join_all, race},
 };
 
@@ -101,7 +101,7 @@ impl Staging {
         let fabric = group.fabric();
         // Not the ranks of the memory, which belongs to the whole job.
         let ranks: Vec<Rank> = (0..group.len()).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
-        match fabric.multicast_for(&ranks) {
+        match Multicasts::reach(fabric, &ranks) {
             Ok(()) => {}
             Err(FabricError::Multicast(_) | FabricError::Unsupported { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -111,8 +111,8 @@ impl Staging {
             Ok(ranks.iter().map(|rank| at(*rank, offset)).collect::<Result<_, _>>()?)
         };
         let buffer = |n: usize| BUFFERS + n * piece.next_multiple_of(64);
-        let flags = |n: usize| -> Result<_> { Ok(fabric.multicast_span(&everywhere(FLAGS[n])?, 1)?) };
-        let buffers = |n: usize| -> Result<_> { Ok(fabric.multicast_span(&everywhere(buffer(n))?, piece)?) };
+        let flags = |n: usize| -> Result<_> { Ok(MulticastSpan::new(fabric, &everywhere(FLAGS[n])?, 1)?) };
+        let buffers = |n: usize| -> Result<_> { Ok(MulticastSpan::new(fabric, &everywhere(buffer(n))?, piece)?) };
         let me = fabric.rank();
         let own = |n: usize| fabric.local_span::<u8>(at(me, buffer(n))?, piece);
         let word = |offset: usize| fabric.local_word::<u64>(at(me, offset)?);
@@ -131,7 +131,7 @@ impl Staging {
     /// Announces that a tree broadcast follows.
     pub(crate) async fn announce_tree(&mut self, comm: &Communicator, rounds: &mut Rounds, bytes: usize) -> Result<()> {
         let flag = Flag { piece: self.pieces, by_tree: true, bytes };
-        comm.fabric.multicast(&self.flags[self.turn()], [flag.to_word()]).await?;
+        self.flags[self.turn()].put(&comm.fabric, [flag.to_word()]).await?;
         self.next(comm, rounds).await
     }
 
@@ -249,7 +249,7 @@ pub(crate) async fn notify_all(fabric: &Fabric, words: &[RemoteWord<u64>], membe
 /// Posts a multicast without waiting until it has been sent.
 async fn post<T: Pod, S: PutSource<T>>(fabric: &Fabric, to: &MulticastSpan<T>, mut from: S) -> Result<Handle<S>> {
     loop {
-        match fabric.try_multicast(to, from) {
+        match to.try_put(fabric, from) {
             Ok(handle) => return Ok(handle),
             Err(Refused::Full(back)) => from = back,
             Err(Refused::Failed(error, _)) => return Err(error.into()),

@@ -40,7 +40,7 @@ impl Observer {
 
 impl BarrierUnit for Observer {
     fn limits(&self) -> BarrierLimits {
-        self.below.gates().limits()
+        self.unit().map_or(BarrierLimits::NONE, |unit| unit.limits())
     }
 
     fn take(&self, relays: usize) -> Result<Vec<GateId>> {
@@ -48,19 +48,21 @@ impl BarrierUnit for Observer {
     }
 
     fn free(&self, gates: &[GateId]) {
-        self.below.gates().free(gates);
+        if let Ok(unit) = self.unit() {
+            unit.free(gates);
+        }
     }
 
     fn set(&self, wirings: &[Wiring]) -> Result<()> {
-        self.below.gates().set(wirings)
+        self.unit()?.set(wirings)
     }
 
     fn start(&self, gate: GateId, values: Values) -> Result<()> {
-        self.below.gates().start(gate, values)
+        self.unit()?.start(gate, values)
     }
 
     fn test(&self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
-        self.below.gates().poll(gate, deps)
+        self.unit()?.test(gate, deps)
     }
 
     fn poll(
@@ -92,7 +94,7 @@ impl BarrierUnit for Observer {
 
 impl Colours for Observer {
     fn count(&self) -> u32 {
-        self.below.barrier_colours()
+        self.coloured().map_or(0, Colours::count)
     }
 
     fn claim(&self, colour: u32, members: &[Rank]) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::{
 };
 use operations::Operation;
 use rdma_fabric::{
-    AccessPolicy, Amo, Blocks, Fabric, Notice, OwnedMemory, Rank, Region, Result, forward,
+    AccessPolicy, Amo, Blocks, Fabric, Multicasts, Notice, OwnedMemory, Rank, Region, Result, forward,
     provider::{
         BarrierUnit, BlockPuts, Boxed, Colours, Ended, HelperTask, Multicast, Place, Posted, Protected, Provider,
         Queues, Sink, Source, Token, WaitFor, WaitState,
@@ -208,7 +208,7 @@ impl Provider for Observer {
 /// A multicast is recorded as a put to each member, of which the first one ends with it.
 impl Multicast for Observer {
     fn reaches(&self, members: &[Rank]) -> Result<()> {
-        self.below.multicast_for(members)
+        Multicasts::reach(&self.below, members)
     }
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {
@@ -241,6 +241,6 @@ impl Protected for Observer {
     }
 
     fn abandon(&self, region: Region) {
-        self.below.abandon(region);
+        region.abandon(&self.below);
     }
 }

@@ -49,7 +49,7 @@ impl Recorder {
 
 impl Queues for Observer {
     fn limits(&self) -> QueueLimits {
-        self.below.queues().limits()
+        self.below.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
     }
 
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {

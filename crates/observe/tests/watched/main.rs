@@ -4,12 +4,16 @@
 mod late;
 mod mixture;
 
+use fabric_offload::{
+    ControlQueue,
+    control_queue::{Command, Posting, QueueMode, QueueSpec},
+};
 use late::Late;
 use observe::{Event, EventKind, RankRecord, Recorder, WaitKind, observed};
 use rdma_fabric::{
-    Amo, Blocks, Deps, Fabric, Program, ProgramResult, Rank, Refused,
-    control_queue::{Command, Posting, QueueMode, QueueSpec},
+    Amo, BlockPut, Blocks, Deps, Fabric, MulticastSpan, Program, ProgramResult, Rank, Refused,
     join::{Either, join, race},
+    op::Nop,
 };
 
 /// A program that runs, observed, on a fabric that the function derives from the rank's, and
@@ -51,8 +55,8 @@ fn operations_last_until_their_end_is_known() {
         let mut tested = fabric.try_atomic(&word, Amo::Swap(1)).map_err(|refused| format!("{refused:?}"))?;
         while !tested.test() {}
         assert_eq!(tested.wait()?, 8);
-        drop(fabric.try_nop().map_err(|refused| format!("{refused:?}"))?);
-        assert!(fabric.try_nop().is_err());
+        drop(fabric.try_post(Nop).map_err(|refused| format!("{refused:?}"))?);
+        assert!(fabric.try_post(Nop).is_err());
         Ok(())
     });
     let expected = [
@@ -100,7 +104,7 @@ fn a_put_of_blocks_counts_as_one_put_of_their_bytes() {
         let region = fabric.alloc(128)?;
         let to = fabric.remote_span::<u64>(region.at(fabric.rank(), 64), 7)?;
         let blocks = Blocks { count: 3, stride: 24 };
-        Ok(fabric.put_blocks(&to, &region.span(&fabric, 0, 7)?, 1, blocks).await?)
+        Ok(BlockPut::new(&to, &region.span(&fabric, 0, 7)?, 1, blocks)?.put(&fabric).await?)
     });
     let (total, kinds) = (record.counts.total(), spans(&record).into_iter().map(|(kind, ..)| kind));
     assert_eq!((total.puts, total.put_bytes, kinds.collect::<Vec<_>>()), (1, 24, vec![EventKind::Put]));
@@ -112,7 +116,7 @@ fn a_multicast_counts_as_a_put_to_each_member() {
         let region = fabric.alloc_symmetric(64).await?;
         if fabric.rank().index() == 0 {
             let all = [1, 0, 2].map(|rank| region.at(Rank::new(rank), 8));
-            fabric.multicast(&fabric.multicast_span::<u64>(&all, 3)?, [1, 2, 3]).await?;
+            MulticastSpan::<u64>::new(&fabric, &all, 3)?.put(&fabric, [1, 2, 3]).await?;
         }
         drop(fabric.alloc_symmetric(8).await?);
         Ok(())
@@ -184,8 +188,8 @@ fn waits_last_until_they_are_over_or_given_up() {
 #[test]
 fn commands_wait_for_room_and_their_end() {
     let record = recorded(Clone::clone, async |fabric| {
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(16))?;
-        let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).depth(16))?;
+        let sender = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let region = fabric.alloc(64)?;
         let (at, from) = (queue.register_fixed(&region, 1)?, sender.register(&region)?);
         let nop = Posting::new(Command::Nop);

@@ -1,12 +1,12 @@
 //! A program that executes some operations of every kind, and its records.
 
-use observe::{EventKind, Recorder, observed};
-use rdma_fabric::{
-    AccessPolicy, Deps, Fabric, Group, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     barrier::Barrier,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
-    join::join,
 };
+use observe::{EventKind, Recorder, observed};
+use rdma_fabric::{AccessPolicy, Deps, Fabric, Group, ProgramResult, Rank, join::join};
 use std::time::Duration;
 
 /// Executes some operations of every kind.
@@ -39,7 +39,7 @@ async fn play(fabric: &Fabric) -> ProgramResult<()> {
     let locked = fabric.protected(AccessPolicy::copies([1, 2]))?;
     let hidden = locked.alloc_symmetric(8).await?;
     locked.put_word(&locked.remote_word::<u64>(hidden.at(other, 0))?, 1).await?;
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(fabric, QueueSpec::new(QueueMode::Normal))?;
     queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
     queue
         .try_post(Posting { tcq_notice: true, ..Posting::new(Command::Nop) })

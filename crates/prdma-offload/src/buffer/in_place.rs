@@ -103,7 +103,7 @@ impl<T: Element> Lent<'_, T> {
 /// Returns the mapping of an allocation.
 ///
 /// # Errors
-/// As [`Fabric::mapped`].
+/// As [`Region::mapped`](rdma_fabric::Region::mapped).
 pub(super) fn mapped(handle: &Fabric, region: &rdma_fabric::Region) -> rdma_fabric::Result<Mapped> {
-    handle.mapped(region, handle.rank())
+    region.mapped(handle, handle.rank())
 }

@@ -223,7 +223,7 @@ impl Drop for Allocation {
         if self.claims.is_abandoned()
             && let Some(region) = self.region.take()
         {
-            self.fabric.abandon(region);
+            region.abandon(&self.fabric);
         }
     }
 }
@@ -273,7 +273,7 @@ impl Memory {
     /// Resolves the word at byte `offset`.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(crate) fn word(&self, offset: u64) -> Result<LocalWord<u64>> {
         Ok(self.region().word(&self.allocation.fabric, offset as usize)?)
     }
@@ -281,7 +281,7 @@ impl Memory {
     /// Resolves elements that start at byte `offset`.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(crate) fn span<W: Pod>(&self, offset: u64, elements: usize) -> Result<LocalSpan<W>> {
         Ok(self.region().span(&self.allocation.fabric, offset as usize, elements)?)
     }

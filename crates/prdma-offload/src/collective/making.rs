@@ -14,11 +14,12 @@ use crate::{
     publish::publish,
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{
-    ControlQueue, Fabric, Group, GroupMemory, Rank, RegionKey, RemoteAddr,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, Stadd},
     triggered::{Transfer, TriggeredPut},
 };
+use rdma_fabric::{Fabric, Group, GroupMemory, Rank, RegionKey, RemoteAddr};
 use std::collections::BTreeMap;
 
 /// The requested collective.
@@ -111,7 +112,7 @@ impl CollectiveBuilder<'_> {
         let enough = if fast == u64::MAX { 1 } else { fast.max(2) };
         let most = u64::from(self.options.form.most().min(self.options.budget)).min(enough);
         let budget =
-            QueueBudget { wanted: most, available: most.min(fabric.queues().limits().free.into()), needs: most };
+            QueueBudget { wanted: most, available: most.min(ControlQueue::limits(&fabric).free.into()), needs: most };
         let (may, obstacle) = budget.agree(self.group).await?;
         let form = match may {
             0 => Form::Cpu,

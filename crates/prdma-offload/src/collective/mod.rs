@@ -36,6 +36,7 @@ use crate::{
     publish::TableHeader,
 };
 use core::fmt;
+use fabric_offload::ControlQueue;
 use making::{CollectiveBuilder, Operation};
 use rdma_fabric::{FabricError, Group, GroupMemory, Pod, Rank, provider::Boxed};
 use tree::{Load, Tree};
@@ -180,7 +181,7 @@ impl Collectives {
         let down = up.saturating_mul(members as u64);
         let load = Load { up, down, segments: self.segments(down, 1) };
         // Fails immediately if queues are missing, even if some may be freed later.
-        let options = &Options { budget: options.budget.min(fabric.queues().limits().free), ..*options };
+        let options = &Options { budget: options.budget.min(ControlQueue::limits(&fabric).free), ..*options };
         let prepare = || {
             let sent = block(send, 0, len, Side::Destination)?;
             let received = block(receive, 0, len, Side::Source)?;

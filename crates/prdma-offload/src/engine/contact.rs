@@ -7,10 +7,8 @@ use crate::{
     init::{Agreed, Binding, Channel, Connections, Handles, Name, Outgoing},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{
-    Blocks, Fabric, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan,
-    triggered::{Spans, Transfer, TriggeredPut},
-};
+use fabric_offload::triggered::{Spans, Transfer, TriggeredPut};
+use rdma_fabric::{Blocks, Fabric, LocalWord, Rank, RegionKey, RemoteAddr, RemoteSpan};
 
 /// The location of a channel's words and data at the member that publishes it, for a neighbour
 /// whose CPU executes the puts.
@@ -86,7 +84,7 @@ impl CpuChannel<'_> {
     /// Resolves the neighbour's word to which READY is put.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(super) fn ready(&self) -> Result<RemoteSpan<u64>> {
         Ok(self.handles.words.remote_span(self.there(self.contact.words, self.contact.ready), 1)?)
     }
@@ -94,7 +92,7 @@ impl CpuChannel<'_> {
     /// Resolves this member's word in which the sender reports END.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(super) fn end(&self) -> Result<LocalWord<u64>> {
         self.connections.end(self.channel)
     }
@@ -104,7 +102,7 @@ impl CpuChannel<'_> {
     /// no data are sent along the channel.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(super) fn put(&self, by: &Channel, agreed: &Agreed, fed: Vec<LocalWord<u64>>) -> Result<Option<TriggeredPut>> {
         let Some(block) = self.block(agreed)? else { return Ok(None) };
         let mut needs = vec![self.connections.words.word(self.connections.ready_word(by))?];
@@ -119,7 +117,7 @@ impl CpuChannel<'_> {
     /// Resolves the puts of the block; `None` if no data are sent along the channel.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(super) fn block(&self, agreed: &Agreed) -> Result<Option<Transfer>> {
         let Some(out) = &agreed.out else { return Ok(None) };
         let from = self.connections.sending(self.channel).unwrap_or(&self.connections.words);
@@ -130,7 +128,7 @@ impl CpuChannel<'_> {
 /// Resolves the puts of `out`, from `from` to the memory at `at`.
 ///
 /// # Errors
-/// As [`Fabric::locate`].
+/// As [`Fabric::remote_span`].
 pub(crate) fn transfer(fabric: &Fabric, out: &Outgoing, from: &Memory, at: RemoteAddr) -> Result<Transfer> {
     Ok(match out.width {
         Width::One => Transfer::One(spans(fabric, out, from, at)?),

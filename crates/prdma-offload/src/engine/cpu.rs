@@ -7,7 +7,7 @@
 //! sender           : S1  its word is k   S2  put the data   S3  put k to the receiver's word, after the data    END(k)
 //! receiver's wait  : R2  its word is k
 //! ```
-//! S1 is checked by any later wait of this member ([`rdma_fabric::triggered`]), so a late neighbour
+//! S1 is checked by any later wait of this member ([`fabric_offload::triggered`]), so a late neighbour
 //! does not delay any other, and requests may be waited for in any order. With a boolean instead of
 //! k, a sender that checks late could take the READY of iteration k for that of k + 1.
 //!
@@ -19,11 +19,11 @@
 
 use super::{CpuContact, Demand, Engine, Progress, Result, contact::CpuChannel};
 use crate::init::{Agreed, Channel, Connections, Handles};
-use rdma_fabric::{
-    Fabric, LocalWord, Rank, Refused, RemoteSpan,
-    op::Put,
+use fabric_offload::{
+    Triggers,
     triggered::{TriggeredPut, TriggeredPuts},
 };
+use rdma_fabric::{Fabric, LocalWord, Rank, Refused, RemoteSpan, op::Put};
 use std::sync::{Mutex, PoisonError};
 
 /// Iterations executed in calls of this member.
@@ -58,7 +58,7 @@ impl CpuEngine {
     /// their relay.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(crate) fn exchange(
         (fabric, handles): (&Fabric, &Handles),
         channels: &[Channel],
@@ -147,11 +147,11 @@ impl Engine for CpuEngine {
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
         self.puts.wait().await?;
-        Ok(self.fabric.triggers().until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
+        Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
-        let put = self.fabric.triggers().test([&mut self.puts]).await?;
+        let put = Triggers::of(&self.fabric).test([&mut self.puts]).await?;
         Ok(if put { have_reached(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }
@@ -177,7 +177,7 @@ impl CpuPartitions {
     /// other. `theirs` are the neighbours' contacts, by channel.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(crate) fn new(
         fabric: &Fabric,
         partitions: usize,
@@ -224,12 +224,12 @@ impl Engine for CpuPartitions {
         for out in self.outs() {
             out.wait().await?;
         }
-        Ok(self.fabric.triggers().until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
+        Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
         let fabric = self.fabric.clone();
-        let put = fabric.triggers().test(self.outs()).await?;
+        let put = Triggers::of(&fabric).test(self.outs()).await?;
         Ok(if put { have_reached(&self.fabric, &self.ends, iteration)? } else { Progress::Pending })
     }
 }

@@ -44,7 +44,7 @@ pub(crate) trait Engine {
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
     /// Checks whether the iteration has ended, after making progress with it and with anything else
-    /// that this rank has [armed](rdma_fabric::triggered).
+    /// that this rank has [armed](fabric_offload::triggered).
     fn test(&mut self, iteration: u64) -> impl Future<Output = Result<Progress>>;
 }
 

@@ -10,17 +10,18 @@ use crate::{
     init::{Agreed, Channel, Connections, Name},
 };
 use bytemuck::{Pod, Zeroable};
-use rdma_fabric::{
-    ControlQueue, Fabric, FabricError, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Fabric, FabricError, Rank};
 
 /// Opens queue `number` of a request, with `depth` slots and room for two iterations of `notices`.
 /// Queues of a request are on different engines, and so are the first queues of a node's ranks;
 /// where an engine has no free queue, any engine is used.
 ///
 /// # Errors
-/// As [`QueueUnit::open`](rdma_fabric::control_queue::QueueUnit::open); [`PrdmaError::Limit`].
+/// As [`ControlQueue::open`]; [`PrdmaError::Limit`].
 pub(crate) fn open_queue(
     fabric: &Fabric,
     number: usize,
@@ -29,16 +30,16 @@ pub(crate) fn open_queue(
     notices: u64,
     initial_offset: u32,
 ) -> Result<ControlQueue> {
-    let limits = fabric.queues().limits();
+    let limits = ControlQueue::limits(fabric);
     let (mrq, limit) = ((2 * notices + 2).next_power_of_two().max(16), u64::from(limits.most_depth));
     if depth.max(mrq) > limit {
         return Err(PrdmaError::Limit { what: "slots or notices of a queue", value: depth.max(mrq), limit });
     }
     let spec = QueueSpec { depth: depth as u32, mrq_depth: mrq as u32, initial_offset, ..QueueSpec::new(mode) };
     let engine = ((number + number_on_node(fabric)) % usize::from(limits.engines.max(1))) as u8;
-    match fabric.queues().open(spec.on(engine)) {
+    match ControlQueue::open(fabric, spec.on(engine)) {
         Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => {
-            Ok(fabric.queues().open(spec)?)
+            Ok(ControlQueue::open(fabric, spec)?)
         }
         other => Ok(other?),
     }
@@ -47,7 +48,7 @@ pub(crate) fn open_queue(
 /// Returns this rank's number among those of its node.
 fn number_on_node(fabric: &Fabric) -> usize {
     let Ok(node) = fabric.node(fabric.rank()) else { return 0 };
-    let mut ranks = (0..).map_while(|number| fabric.rank_on(node, number));
+    let mut ranks = (0..).map_while(|number| fabric.facts().rank_on(node, number));
     ranks.position(|rank| rank == fabric.rank()).unwrap_or(0)
 }
 
@@ -138,7 +139,7 @@ impl OpenQueues {
     /// notice.
     ///
     /// # Errors
-    /// As [`QueueUnit::open`](rdma_fabric::control_queue::QueueUnit::open): nothing is left open.
+    /// As [`ControlQueue::open`]: nothing is left open.
     pub(crate) fn open(fabric: &Fabric, form: Form, demands: &[Demand], partitions: u64) -> Result<Self> {
         let Assignments { queues, assigned } = assign_queues(form, demands);
         let open = |(number, shape): (usize, Shape)| {

@@ -15,10 +15,11 @@
 
 use super::{CommandTemplate, Engine, Program, Progress, Result};
 use crate::{PrdmaError, cost};
-use rdma_fabric::{
-    ControlQueue, Deps, Fabric, Rank,
+use fabric_offload::{
+    ControlQueue, Triggers,
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
 };
+use rdma_fabric::{Deps, Fabric, Rank};
 
 /// Iterations executed by queues.
 pub(crate) struct QueueEngine {
@@ -103,14 +104,14 @@ impl Engine for QueueEngine {
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
-        let deps = Deps::Ranks(&self.ranks);
+        let (deps, triggers) = (Deps::Ranks(&self.ranks), Triggers::of(&self.fabric));
         for running in &mut self.queues {
             while running.outstanding.notices > 0 {
-                let notice = self.fabric.triggers().run_during(running.queue.next_notice(deps)).await?;
+                let notice = triggers.run_during(running.queue.next_notice(deps)).await?;
                 running.take_notice(notice, iteration)?;
             }
             while running.outstanding.completions > 0 {
-                let completion = self.fabric.triggers().run_during(running.queue.next_completion(deps)).await?;
+                let completion = triggers.run_during(running.queue.next_completion(deps)).await?;
                 running.take_completion(completion)?;
             }
         }
@@ -118,7 +119,7 @@ impl Engine for QueueEngine {
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
-        self.fabric.triggers().advance().await;
+        Triggers::of(&self.fabric).advance().await;
         let mut progress = Progress::Done;
         for running in &mut self.queues {
             while running.outstanding.notices > 0 {

@@ -4,6 +4,7 @@ use crate::{
     Form, Options, PrdmaError, Result,
     engine::{Demand, OpenQueues, assign_queues, widest},
 };
+use fabric_offload::ControlQueue;
 use rdma_fabric::{Fabric, FabricError, Group};
 
 /// Synchronizes with the other members: an error of any member becomes an error of all,
@@ -52,7 +53,7 @@ impl QueueBudget {
         // Of two members with the same number, the one that is short takes precedence.
         let vote = least(group, self.available.min(self.wanted) << 1 | u64::from(!short)).await?;
         let cut = vote & 1 == 0;
-        let limits = group.fabric().queues().limits();
+        let limits = ControlQueue::limits(group.fabric());
         let why = match short {
             // No member was short, or this member has all that it wanted.
             _ if !cut || vote >> 1 >= self.wanted => None,
@@ -123,7 +124,7 @@ pub(crate) async fn open(
         if affordable(&u32::MAX) { u32::MAX } else { (1..=afford.min(widest)).rev().find(affordable).unwrap_or(0) }
     };
     let most = options.form.most().min(can(options.budget));
-    let available = most.min(can(fabric.queues().limits().free.min(options.budget)));
+    let available = most.min(can(ControlQueue::limits(&fabric).free.min(options.budget)));
     let budget = QueueBudget { wanted: most.into(), available: available.into(), needs: needs(most) };
     let (thriftiest, obstacle) = budget.agree(group).await?;
     let degree = group.greatest(u64::from(widest)).await? as u32;
@@ -136,7 +137,7 @@ pub(crate) async fn open(
 
 /// Returns the maximum number of bytes of one transfer, in whole words.
 pub(crate) fn longest(fabric: &Fabric) -> u64 {
-    let longest = match fabric.queues().limits().longest {
+    let longest = match ControlQueue::limits(fabric).longest {
         0 => u32::MAX,
         longest => longest,
     };

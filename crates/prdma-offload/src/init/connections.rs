@@ -202,7 +202,7 @@ impl Connections {
     /// Returns this member's word in which the channel's sender reports END.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_span`].
     pub(crate) fn end(&self, channel: &Channel) -> Result<LocalWord<u64>> {
         self.words.word(self.end_word(channel))
     }

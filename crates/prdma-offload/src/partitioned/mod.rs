@@ -32,6 +32,7 @@ use crate::{
     init::{Blocks, Channel, Made},
 };
 use core::{fmt, ops::Range};
+use fabric_offload::Triggers;
 use marks::{BreakOnDrop, ReadyPartitions};
 use rdma_fabric::{Deps, LocalWord, Rank, join};
 use std::sync::OnceLock;
@@ -210,7 +211,7 @@ impl Partitioned {
             }
             PartitionEngine::Cpu(cpu) => {
                 numbers.for_each(|number| cpu.arm(number, self.iteration));
-                self.made.fabric.triggers().advance().await;
+                Triggers::of(&self.made.fabric).advance().await;
                 Ok(())
             }
         }
@@ -237,7 +238,7 @@ impl Partitioned {
         let Some(inn) = self.ins[at].as_ref().filter(|_| self.active) else {
             return Ok(true);
         };
-        self.made.fabric.triggers().advance().await;
+        Triggers::of(&self.made.fabric).advance().await;
         let come = self.made.fabric.wait_until(&inn.end, Deps::One(inn.from), |number| number >= self.iteration);
         let here = self.kept(join::now(come).transpose().map_err(PrdmaError::from))?.is_some();
         if here {

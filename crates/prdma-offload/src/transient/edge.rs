@@ -9,7 +9,8 @@ use crate::{
     layout::{count_blocks, pieces},
 };
 use core::slice;
-use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr, triggered::put_behind};
+use fabric_offload::{Triggers, triggered::put_behind};
+use rdma_fabric::{Deps, Fabric, RegionKey, RemoteAddr};
 
 /// Blocks beyond this number are packed before, and unpacked after: the default of
 /// [`crate::Options`].
@@ -20,7 +21,7 @@ impl OutBox {
     /// A sender without a block reports that in its answer.
     pub(super) async fn send(&self, fabric: &Fabric, k: u64, block: Option<&Block>) -> Result<()> {
         let offered = fabric.wait_until(&self.offered, Deps::One(self.to), |offered| offered >= k);
-        if fabric.triggers().run_during(offered).await? & CLOSED != 0 {
+        if Triggers::of(fabric).run_during(offered).await? & CLOSED != 0 {
             return Err(PrdmaError::ElsewhereFailed);
         }
         let mut words = [0; Offer::WORDS];
@@ -99,7 +100,7 @@ impl InBox {
         self.offer(fabric, k, offer).await?;
         let Some(block) = block else { return Ok(()) };
         let answer = fabric.wait_until(&self.answer, Deps::One(self.from), |answer| answer >= 2 * k);
-        let answer = fabric.triggers().run_during(answer).await? & !CLOSED;
+        let answer = Triggers::of(fabric).run_during(answer).await? & !CLOSED;
         if answer < 2 * k {
             return Err(PrdmaError::ElsewhereFailed);
         }

@@ -8,54 +8,28 @@ use crate::{
     provider::{BlockPuts, Place, Posted, Source},
 };
 
-impl Fabric {
-    /// Puts equal blocks at equal distances, of `elements` elements each, and waits until the
-    /// source is reusable. Both spans extend from the first element of the first block to the last
-    /// element of the last one, with the same layout: block `i` begins `i * blocks.stride` *bytes*
-    /// into either.
-    ///
-    /// For flushes, waits and errors it counts as a single put, and it does not change the bytes
-    /// between the blocks. Some networks post it as one command, which costs less than a put of
-    /// each block; over the others it consists of those puts, several at a time. Blocks do not
-    /// overlap each other, so the stride is no less than a block; if a block of the source overlaps
-    /// one of the destination, the bytes that arrive are unspecified. If the future is dropped,
-    /// blocks that were posted still arrive.
-    ///
-    /// ```
-    /// # use rdma_fabric::{Blocks, Fabric, LocalSpan, RemoteSpan, Result};
-    /// /// Puts the last two columns of a matrix of doubles with rows of 256.
-    /// async fn put_columns(fabric: &Fabric, to: &RemoteSpan<f64>, from: &LocalSpan<f64>) -> Result<()> {
-    ///     let (rows, columns) = (from.len() / 256, 254..from.len());
-    ///     let blocks = Blocks { count: rows as u32, stride: 256 * 8 };
-    ///     fabric.put_blocks(&to.slice(columns.clone())?, &from.slice(columns)?, 2, blocks).await
-    /// }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Fabric::put`]; [`FabricError::Blocks`], and [`FabricError::LengthMismatch`] if the
-    /// blocks extend over more elements than the spans contain, or over fewer. In these cases
-    /// nothing is put.
-    pub async fn put_blocks<T: Pod>(
-        &self,
-        to: &RemoteSpan<T>,
-        from: &LocalSpan<T>,
-        elements: usize,
-        blocks: Blocks,
-    ) -> Result<()> {
-        let put = BlockPut::new(to, from, elements, blocks)?;
-        if put.is_done_directly(self) {
-            return Ok(());
-        }
-        match put.whole(self) {
-            Some(whole) => OperationFuture::new(self, whole).await,
-            // Large.
-            None => Box::pin(put.each(self)).await,
-        }
-    }
-}
-
-/// A put of blocks whose layout in their spans is valid.
-pub(crate) struct BlockPut<'a, T: Pod> {
+/// A put of equal blocks at equal distances, whose layout in their spans is valid. Both spans extend
+/// from the first element of the first block to the last element of the last one, with the same
+/// layout: block `i` begins `i * blocks.stride` *bytes* into either.
+///
+/// For flushes, waits and errors it counts as a single put, and it does not change the bytes between
+/// the blocks. Some networks post it as one command, which costs less than a put of each block; over
+/// the others it consists of those puts, several at a time. Blocks do not overlap each other, so the
+/// stride is no less than a block; if a block of the source overlaps one of the destination, the
+/// bytes that arrive are unspecified.
+///
+/// ```
+/// # use rdma_fabric::{BlockPut, Blocks, Fabric, LocalSpan, RemoteSpan, Result};
+/// /// Puts the last two columns of a matrix of doubles with rows of 256.
+/// async fn put_columns(fabric: &Fabric, to: &RemoteSpan<f64>, from: &LocalSpan<f64>) -> Result<()> {
+///     let (rows, columns) = (from.len() / 256, 254..from.len());
+///     let blocks = Blocks { count: rows as u32, stride: 256 * 8 };
+///     let (to, from) = (to.slice(columns.clone())?, from.slice(columns)?);
+///     BlockPut::new(&to, &from, 2, blocks)?.put(fabric).await
+/// }
+/// ```
+#[derive(Debug)]
+pub struct BlockPut<'a, T: Pod> {
     to: &'a RemoteSpan<T>,
     from: &'a LocalSpan<T>,
     /// Elements of a block.
@@ -64,21 +38,23 @@ pub(crate) struct BlockPut<'a, T: Pod> {
     blocks: Blocks,
 }
 
-/// The number of posted blocks of a put, and the ones in flight.
+/// The progress of a [`BlockPut`] that is [posted](BlockPut::post) in steps: the number of posted
+/// blocks, and the operations in flight.
 #[derive(Debug, Default)]
-pub(crate) struct BlockProgress {
+pub struct BlockProgress {
     /// Blocks that have been posted.
     posted: u32,
     in_flight: Vec<Handle<()>>,
 }
 
 impl<'a, T: Pod> BlockPut<'a, T> {
-    /// Checks blocks against their spans.
+    /// Checks blocks of `elements` elements each against their spans.
     ///
     /// # Errors
-    /// [`FabricError::Blocks`], [`FabricError::LengthMismatch`].
+    /// [`FabricError::Blocks`], and [`FabricError::LengthMismatch`] if the blocks extend over more
+    /// elements than the spans contain, or over fewer.
     #[inline]
-    pub(crate) fn new(to: &'a RemoteSpan<T>, from: &'a LocalSpan<T>, elements: usize, blocks: Blocks) -> Result<Self> {
+    pub fn new(to: &'a RemoteSpan<T>, from: &'a LocalSpan<T>, elements: usize, blocks: Blocks) -> Result<Self> {
         if from.len() != to.len() {
             return Err(FabricError::length_mismatch(from.len(), to.len()));
         }
@@ -100,11 +76,28 @@ impl<'a, T: Pod> BlockPut<'a, T> {
         Ok(BlockPut { to, from, elements, blocks: if elements == 0 { Blocks::ONE } else { blocks } })
     }
 
+    /// Puts the blocks, and waits until the source is reusable. If the future is dropped, blocks that
+    /// were posted still arrive.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    pub async fn put(&self, fabric: &Fabric) -> Result<()> {
+        if self.is_done_directly(fabric) {
+            return Ok(());
+        }
+        match self.whole(fabric) {
+            Some(whole) => OperationFuture::new(fabric, whole).await,
+            // Large.
+            None => Box::pin(self.each(fabric)).await,
+        }
+    }
+
     /// Posts the remaining blocks as long as there is room; returns whether all have been posted.
+    /// Never blocks. For protocols that put several layouts one after the other, with one progress.
     ///
     /// # Errors
     /// As [`Fabric::try_put`].
-    pub(crate) fn post(&self, fabric: &Fabric, progress: &mut BlockProgress) -> Result<bool> {
+    pub fn post(&self, fabric: &Fabric, progress: &mut BlockProgress) -> Result<bool> {
         let Blocks { count, stride } = self.blocks;
         if progress.posted == 0 {
             if self.is_done_directly(fabric) {
@@ -177,12 +170,15 @@ impl BlockProgress {
     }
 
     /// Returns whether nothing is in flight.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
     }
 
-    /// Waits until the operations in flight are complete.
-    pub(crate) async fn complete(&mut self) -> Result<()> {
+    /// Waits until the operations in flight are complete. May be dropped and called again.
+    ///
+    /// # Errors
+    /// As [`Fabric::put`].
+    pub async fn complete(&mut self) -> Result<()> {
         while let Some(handle) = self.in_flight.last_mut() {
             let complete = handle.await;
             self.in_flight.pop();
@@ -191,8 +187,8 @@ impl BlockProgress {
         Ok(())
     }
 
-    /// Restarts with the first block.
-    pub(crate) fn restart(&mut self) {
+    /// Restarts with the first block of a put; operations in flight remain.
+    pub fn restart(&mut self) {
         self.posted = 0;
     }
 }

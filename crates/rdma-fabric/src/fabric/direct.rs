@@ -160,7 +160,7 @@ impl<W: AtomicWord> DirectOp for GetWord<'_, W> {
 
 /// Puts a short source directly; returns whether that was possible.
 #[inline(always)]
-pub(crate) fn put_now(fabric: &Fabric, to: &Place, from: Source<'_>) -> bool {
+pub(super) fn put_now(fabric: &Fabric, to: &Place, from: Source<'_>) -> bool {
     let put = match from {
         Source::Bytes(bytes) => to.copy_in(bytes),
         Source::Place(own) => to.copy_from(own),

@@ -10,7 +10,7 @@ impl Fabric {
     /// timelines. For libraries whose communication continues while the program computes.
     ///
     /// The helper is the same rank. Its fabric reaches the same memory as the program's fabric, and
-    /// has no [armed](crate::triggered) puts. Operations, waits, [computations](Fabric::compute)
+    /// has no [hooks](Fabric::wait_hook). Operations, waits, [computations](Fabric::compute)
     /// and [charges](Fabric::charge) of the helper take the helper's time and not the program's, no
     /// matter which handle of the rank it uses. Program and helper communicate through the rank's
     /// own memory: a store, put or atomic by one ends a [wait](Fabric::wait_until) of the other.

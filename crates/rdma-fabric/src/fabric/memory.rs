@@ -8,8 +8,8 @@ use super::{
     wait_future::read_word,
 };
 use crate::{
-    AccessPolicy, AtomicWord, FabricError, LocalSpan, LocalWord, Mapped, OwnedMemory, Pod, Rank, Region, RegionKey,
-    RegisterError, Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
+    AccessPolicy, AtomicWord, FabricError, LocalSpan, LocalWord, Pod, Rank, Region, RegionKey, RegisterError,
+    Registered, RemoteAddr, RemoteSpan, RemoteWord, Result, Uses,
     provider::{Place, Sink, Source},
 };
 use core::future::Future;
@@ -42,42 +42,14 @@ impl Fabric {
     /// `into_vec`, which moves no bytes.
     ///
     /// Local: the program sends the key to peers. [`crate::Caps::register_existing`] states how
-    /// peers access it; if that is [`crate::Existing::CrossCopy`], atomics on it are refused.
+    /// peers access it; if that is [`crate::Existing::CrossCopy`], atomics on it are refused:
+    /// [`Registered::new`] has the memory staged instead.
     ///
     /// # Errors
     /// [`RegisterError`] with the memory: [`FabricError::Unsupported`],
     /// [`FabricError::OutOfMemory`], [`FabricError::TooManyRegions`], [`FabricError::System`].
     pub fn register<T: Pod + Send + Sync>(&self, memory: Vec<T>) -> Result<Registered<T>, RegisterError<T>> {
         Registered::new(self, memory, Uses::Transfers)
-    }
-
-    /// Registers memory on which peers also use atomics: staged if the buffer itself does not
-    /// support them.
-    ///
-    /// # Errors
-    /// As [`Fabric::register`].
-    pub fn register_for_atomics<T: Pod + Send + Sync>(
-        &self,
-        memory: Vec<T>,
-    ) -> Result<Registered<T>, RegisterError<T>> {
-        Registered::new(self, memory, Uses::Atomics)
-    }
-
-    /// Registers memory that was allocated elsewhere, for callers without a vector.
-    ///
-    /// # Errors
-    /// As [`Fabric::register`], with the memory.
-    pub fn adopt(&self, memory: OwnedMemory, uses: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
-        self.provider().adopt(memory, uses)
-    }
-
-    /// Deregisters memory registered by [`Fabric::adopt`], waits until no operation accesses it,
-    /// and returns the memory: the provider's part of [`crate::Registered::take`].
-    ///
-    /// # Errors
-    /// As [`crate::Registered::take`].
-    pub fn release(&self, region: Region) -> impl Future<Output = Result<OwnedMemory>> {
-        self.provider().release(region)
     }
 
     /// Creates another handle of this rank, whose allocations are *locked regions*: they have no
@@ -105,7 +77,7 @@ impl Fabric {
     /// access policy of this handle: all code that can write it adheres to the access policy.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_word`].
     pub fn holds(&self, rank: Rank, region: RegionKey) -> Result<bool> {
         match self.provider().protected() {
             Some(protected) if self.inner.trusted => protected.holds(rank, region),
@@ -113,42 +85,12 @@ impl Fabric {
         }
     }
 
-    /// Deregisters memory that was allocated through this handle, which is [`Fabric::protected`].
-    /// Its bytes are never reused, because operations on them may still be in flight.
-    pub fn abandon(&self, region: Region) {
-        match self.provider().protected() {
-            Some(protected) => protected.abandon(region),
-            None => drop(region),
-        }
-    }
-
-    /// Returns the location of `rank`'s part of a region in this process's memory, if the region
-    /// was allocated through this handle, the handle was created with an access policy that [allows
-    /// references](AccessPolicy::references), and the provider maps it.
-    ///
-    /// # Errors
-    /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
-    pub fn mapped(&self, region: &Region, rank: Rank) -> Result<Mapped> {
-        match self.provider().protected() {
-            Some(protected) if self.inner.trusted => protected.mapped(region, rank),
-            _ => Err(FabricError::NotMapped { rank, region: region.key() }),
-        }
-    }
-
-    /// Resolves `len` bytes at `addr`, aligned to `align`, for accesses of `width` bytes.
+    /// Resolves a word of some rank's memory.
     ///
     /// # Errors
     /// [`FabricError::NoSuchRank`], [`FabricError::NoSuchRegion`], [`FabricError::StaleRegion`],
     /// [`FabricError::Locked`], [`FabricError::OutOfBounds`], [`FabricError::Misaligned`],
     /// [`FabricError::CellWidth`], [`FabricError::PeerLost`].
-    pub fn locate(&self, addr: RemoteAddr, len: usize, align: usize, width: usize) -> Result<Place> {
-        self.provider().resolve(addr, len, align, width)
-    }
-
-    /// Resolves a word of some rank's memory.
-    ///
-    /// # Errors
-    /// As [`Fabric::locate`].
     pub fn remote_word<W: AtomicWord>(&self, addr: RemoteAddr) -> Result<RemoteWord<W>> {
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(RemoteWord::new)
     }
@@ -156,7 +98,7 @@ impl Fabric {
     /// Resolves `len` elements of any rank's memory.
     ///
     /// # Errors
-    /// As [`Fabric::locate`].
+    /// As [`Fabric::remote_word`].
     pub fn remote_span<T: Pod>(&self, addr: RemoteAddr, len: usize) -> Result<RemoteSpan<T>> {
         self.provider()
             .resolve(addr, bytes_of::<T>(len), align_of::<T>(), size_of::<T>())
@@ -166,7 +108,7 @@ impl Fabric {
     /// Resolves a word of this rank's own memory.
     ///
     /// # Errors
-    /// As [`Fabric::locate`], and [`FabricError::Unsupported`] if `addr` is another rank's.
+    /// As [`Fabric::remote_word`], and [`FabricError::Unsupported`] if `addr` is another rank's.
     pub fn local_word<W: AtomicWord>(&self, addr: RemoteAddr) -> Result<LocalWord<W>> {
         own(self.rank(), addr)?;
         self.provider().resolve(addr, W::BYTES, W::BYTES, W::BYTES).map(LocalWord::new)
@@ -186,13 +128,6 @@ impl Fabric {
 
 /// The rank's own memory, which is read and written by copying.
 impl Fabric {
-    /// Returns whether peers' CPUs may write the word while this rank polls it: if so, polling
-    /// briefly may avoid a wait.
-    #[inline(always)]
-    pub fn is_shared<W: AtomicWord>(&self, word: &LocalWord<W>) -> bool {
-        word.place().load(W::BYTES).is_some()
-    }
-
     /// Loads a word of this rank's own memory. Observes the values of peers' visible puts and
     /// atomics, and everything that they made visible before (acquire).
     ///

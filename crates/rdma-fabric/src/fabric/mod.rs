@@ -4,9 +4,9 @@
 //! every provider against it.
 
 mod abort;
-pub(crate) mod blocks;
+mod blocks;
 mod copies;
-pub(crate) mod direct;
+mod direct;
 mod helper;
 mod memory;
 mod multicast;
@@ -14,23 +14,26 @@ mod operation_future;
 mod operations;
 pub(crate) mod prepared;
 mod wait_future;
+mod wait_hook;
 mod waits;
 mod within;
 
+pub use blocks::{BlockProgress, BlockPut};
 pub(crate) use direct::DirectOp;
 pub(crate) use memory::whole_words;
 pub use multicast::MulticastSpan;
 pub use prepared::Prepared;
-pub(crate) use wait_future::WaitGuard;
+pub use wait_hook::WaitHook;
 pub use waits::Deps;
 pub use within::Direct;
 
 use crate::{
-    Caps, FabricError, LockedMemory, Node, Rank, Result, Triggers,
-    provider::{JobFacts, Nodes, Place, Provider},
+    Caps, LockedMemory, Node, Rank, Result,
+    provider::{JobFacts, Place, Provider},
 };
 use core::{fmt, future::Future};
 use std::sync::Arc;
+use wait_hook::WaitHooks;
 
 /// One rank's access to the job: identity, memory, operations, waiting, time.
 ///
@@ -88,7 +91,7 @@ struct FabricInner<P: ?Sized> {
     /// fulfil the contract.
     trusted: bool,
     facts: Arc<JobFacts>,
-    triggers: Triggers,
+    hooks: WaitHooks,
     provider: P,
 }
 
@@ -114,40 +117,9 @@ impl Fabric {
     /// Returns the machine on which a rank runs.
     ///
     /// # Errors
-    /// [`FabricError::NoSuchRank`].
+    /// [`FabricError::NoSuchRank`](crate::FabricError::NoSuchRank).
     pub fn node(&self, rank: Rank) -> Result<Node> {
-        let facts = self.facts();
-        if rank.index() >= facts.ranks {
-            return Err(FabricError::NoSuchRank { rank, ranks: facts.ranks });
-        }
-        Ok(Node::new(match &facts.nodes {
-            Nodes::Blocks(ranks) => (rank.index() / ranks) as u32,
-            Nodes::Table(nodes) => nodes.get(rank.index()).copied().unwrap_or(0),
-        }))
-    }
-
-    /// Returns the number of nodes of the job. Nodes are numbered from 0, and each has at least one
-    /// rank.
-    pub fn nodes(&self) -> usize {
-        match &self.facts().nodes {
-            Nodes::Blocks(ranks) => self.ranks().div_ceil(*ranks),
-            Nodes::Table(nodes) => nodes.iter().max().map_or(0, |last| *last as usize + 1),
-        }
-    }
-
-    /// Returns the rank with this `number` on `node`, counted from 0 in order of ranks; `None` if
-    /// the node has fewer ranks or does not exist.
-    pub fn rank_on(&self, node: Node, number: usize) -> Option<Rank> {
-        match &self.facts().nodes {
-            Nodes::Blocks(ranks) => {
-                let rank = node.index().checked_mul(*ranks)?.checked_add(number)?;
-                (number < *ranks && rank < self.ranks()).then(|| Rank::new(rank as u32))
-            }
-            Nodes::Table(nodes) => {
-                let there = nodes.iter().enumerate().filter(|(_, at)| **at as usize == node.index());
-                there.map(|(rank, _)| Rank::new(rank as u32)).nth(number)
-            }
-        }
+        self.facts().node(rank)
     }
 
     /// Returns the guarantees of this provider beyond the contract.
@@ -159,11 +131,9 @@ impl Fabric {
         caps
     }
 
-    /// Returns the puts that this rank has [armed](crate::triggered) and not yet executed: one set
-    /// for all handles of the rank. A [layered](Fabric::layered) fabric has its own set.
-    #[inline]
-    pub fn triggers(&self) -> &Triggers {
-        &self.inner.triggers
+    /// Returns whether references may be made to protected memory.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.inner.trusted
     }
 }
 
@@ -172,7 +142,7 @@ impl Fabric {
     /// Creates the fabric of `rank` over `provider`. It may have [protected
     /// memory](Fabric::protected), but no references to that memory can be made.
     pub fn new(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
-        Fabric { inner: Arc::new(FabricInner { rank, trusted: false, facts, triggers: Triggers::default(), provider }) }
+        Fabric { inner: Arc::new(FabricInner { rank, trusted: false, facts, hooks: WaitHooks::default(), provider }) }
     }
 
     /// Creates the fabric of `rank` over a provider for which references to protected memory
@@ -184,11 +154,11 @@ impl Fabric {
     /// no other job member has, and `facts` are those of its job: locks rely on both.
     #[allow(unsafe_code)]
     pub unsafe fn trusted(rank: Rank, facts: Arc<JobFacts>, provider: impl Provider) -> Self {
-        Fabric { inner: Arc::new(FabricInner { rank, trusted: true, facts, triggers: Triggers::default(), provider }) }
+        Fabric { inner: Arc::new(FabricInner { rank, trusted: true, facts, hooks: WaitHooks::default(), provider }) }
     }
 
     /// Creates another handle of this rank, over another provider. The two handles share their
-    /// armed puts.
+    /// [hooks](Fabric::wait_hook).
     ///
     /// For providers: the new handle's provider is assumed to break the contract, unless it is this
     /// handle's own.
@@ -209,13 +179,13 @@ impl Fabric {
     }
 
     fn another(&self, trusted: bool, provider: impl Provider) -> Self {
-        let FabricInner { rank, facts, triggers, .. } = &*self.inner;
-        let (rank, facts, triggers) = (*rank, facts.clone(), triggers.share());
-        Fabric { inner: Arc::new(FabricInner { rank, trusted, facts, triggers, provider }) }
+        let FabricInner { rank, facts, hooks, .. } = &*self.inner;
+        let (rank, facts, hooks) = (*rank, facts.clone(), hooks.share());
+        Fabric { inner: Arc::new(FabricInner { rank, trusted, facts, hooks, provider }) }
     }
 
     /// Wraps this fabric in another provider, which may change operations arbitrarily. The new
-    /// fabric has no armed puts.
+    /// fabric has no [hooks](Fabric::wait_hook).
     #[must_use]
     pub fn layered(&self, provider: impl Provider) -> Self {
         Fabric::new(self.inner.rank, self.inner.facts.clone(), provider)
@@ -238,7 +208,7 @@ impl Fabric {
         Arc::strong_count(&self.inner) == 1
     }
 
-    /// Returns the facts of the job.
+    /// Returns the facts of the job, such as the ranks of a node.
     #[inline]
     pub fn facts(&self) -> &Arc<JobFacts> {
         &self.inner.facts
@@ -267,8 +237,8 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// Code that all ranks of a job run: an `async fn(Fabric) -> ProgramResult<Out>`, or an `async`
 /// closure that captures the values shared by all ranks.
 ///
-/// A program uses the facilities of its provider; [`Fabric::caps`] and the limits of
-/// [`Fabric::queues`] and [`Fabric::gates`] report them at run time. It has no hidden state, clock
+/// A program uses the facilities of its provider; [`Fabric::caps`] and the limits of queues and
+/// gates report them at run time. It has no hidden state, clock
 /// or random source outside the fabric, so that a simulated run can be replayed.
 ///
 /// A program must not share its fabric with other threads; a rank that does so is run by the
@@ -276,7 +246,7 @@ pub type ProgramResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 /// programs all wait is declared deadlocked.
 ///
 /// A rank whose program returns an error, or panics, is *lost* to its peers: their waits that
-/// depend on it end with [`FabricError::PeerLost`].
+/// depend on it end with [`FabricError::PeerLost`](crate::FabricError::PeerLost).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a program that ranks can run",
     label = "not an `async fn` of a fabric that yields a `ProgramResult`",

@@ -2,14 +2,14 @@
 
 use super::{DirectOp, Fabric, operation_future::OperationFuture};
 use crate::{
-    FabricError, Handle, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, Result,
+    FabricError, Handle, Multicasts, PutSource, Rank, Refused, RemoteAddr, RemoteSpan, Result,
     error::MulticastError,
     provider::{Multicast, Place, Posted},
 };
 use bytemuck::Pod;
 use core::{fmt, future::Future, marker::PhantomData, ops::Range};
 
-/// The same elements of several ranks' memory: the destination of a [multicast](Fabric::multicast).
+/// The same elements of several ranks' memory: the destination of a [multicast](MulticastSpan::put).
 pub struct MulticastSpan<T: Pod> {
     /// One for each member.
     places: Box<[Place]>,
@@ -28,6 +28,25 @@ impl<T: Pod> fmt::Debug for MulticastSpan<T> {
 }
 
 impl<T: Pod> MulticastSpan<T> {
+    /// Resolves `len` elements at each of several addresses: the same offset in the same region
+    /// (such as a [symmetric](Fabric::alloc_symmetric) one) of different ranks, the members.
+    ///
+    /// # Errors
+    /// As [`Multicasts::reach`] and [`Fabric::remote_span`]; [`FabricError::Multicast`] if regions or
+    /// offsets differ.
+    pub fn new(fabric: &Fabric, at: &[RemoteAddr], len: usize) -> Result<Self> {
+        let members: Vec<Rank> = at.iter().map(|addr| addr.rank).collect();
+        Multicasts::reach(fabric, &members)?;
+        if let Some((first, others)) = at.split_first()
+            && let Some(other) = others.iter().find(|other| RemoteAddr { rank: first.rank, ..**other } != *first)
+        {
+            return Err(MulticastError::Elsewhere { one: *first, other: *other }.into());
+        }
+        let place = |addr: &RemoteAddr| fabric.remote_span::<T>(*addr, len).map(|span| span.place().clone());
+        let places = at.iter().map(place).collect::<Result<_>>()?;
+        Ok(MulticastSpan { places, elements: len, element: PhantomData })
+    }
+
     /// Returns the number of elements at each member.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -51,57 +70,13 @@ impl<T: Pod> MulticastSpan<T> {
         let places = self.places.iter().map(cut).collect::<Result<_>>()?;
         Ok(MulticastSpan { places, elements: range.len(), element: PhantomData })
     }
-}
 
-impl Fabric {
-    fn multicasts(&self) -> Result<&dyn Multicast> {
-        self.provider().multicast().ok_or(FabricError::Unsupported { feature: &"multicast" })
-    }
-
-    /// Checks that one [multicast](Fabric::multicast) can reach these ranks, so that a protocol can
-    /// choose another algorithm in advance. The answer is always the same, on every rank.
-    ///
-    /// Hardware broadcasts reach ranks on separate nodes, and only such nodes as fill a box (a
-    /// line, a rectangle, …) of the network. [`crate::Multicasts::Software`] reaches any ranks.
-    ///
-    /// # Errors
-    /// [`FabricError::Unsupported`] if there are no multicasts ([`crate::Caps::multicasts`]),
-    /// [`FabricError::Multicast`] with the reason, and [`FabricError::NoSuchRank`].
-    pub fn multicast_for(&self, members: &[Rank]) -> Result<()> {
-        let multicasts = self.multicasts()?;
-        members.iter().try_for_each(|rank| self.node(*rank).map(drop))?;
-        multicasts.reaches(members)
-    }
-
-    /// Resolves `len` elements at each of several addresses: the same offset in the same region
-    /// (such as a [symmetric](Fabric::alloc_symmetric) one) of different ranks, the members.
-    ///
-    /// # Errors
-    /// As [`Fabric::multicast_for`] and [`Fabric::locate`]; [`FabricError::Multicast`] if regions or
-    /// offsets differ.
-    pub fn multicast_span<T: Pod>(&self, at: &[RemoteAddr], len: usize) -> Result<MulticastSpan<T>> {
-        let members: Vec<Rank> = at.iter().map(|addr| addr.rank).collect();
-        self.multicast_for(&members)?;
-        if let Some((first, others)) = at.split_first()
-            && let Some(other) = others.iter().find(|other| RemoteAddr { rank: first.rank, ..**other } != *first)
-        {
-            return Err(MulticastError::Elsewhere { one: *first, other: *other }.into());
-        }
-        let place = |addr: &RemoteAddr| self.remote_span::<T>(*addr, len).map(|span| span.place().clone());
-        let places = at.iter().map(place).collect::<Result<_>>()?;
-        Ok(MulticastSpan { places, elements: len, element: PhantomData })
-    }
-
-    /// Posts a [multicast](Fabric::multicast), or returns the source. Never blocks.
+    /// Posts a multicast, or returns the source. Never blocks.
     ///
     /// # Errors
     /// [`Refused`], with the source.
-    pub fn try_multicast<T: Pod, S: PutSource<T>>(
-        &self,
-        to: &MulticastSpan<T>,
-        from: S,
-    ) -> Result<Handle<S>, Refused<S>> {
-        self.begin(MulticastPut { to, from }, |put| put.from)
+    pub fn try_put<S: PutSource<T>>(&self, fabric: &Fabric, from: S) -> Result<Handle<S>, Refused<S>> {
+        fabric.begin(MulticastPut { to: self, from }, |put| put.from)
     }
 
     /// Puts the same elements to all members at once, including this rank if it is one; waits until
@@ -113,12 +88,12 @@ impl Fabric {
     /// for any other overlap, the elements that arrive are unspecified.
     ///
     /// ```
-    /// # use rdma_fabric::{Deps, Fabric, FabricError, ProgramResult, Rank, Region};
+    /// # use rdma_fabric::{Fabric, FabricError, MulticastSpan, ProgramResult, Rank, Region};
     /// /// Broadcasts from rank 0: by one multicast, or else by a put to each rank.
     /// async fn announce(fabric: &Fabric, region: &Region, values: [u64; 4]) -> ProgramResult<()> {
     ///     let all: Vec<_> = (0..fabric.ranks() as u32).map(|rank| region.at(Rank::new(rank), 0)).collect();
-    ///     match fabric.multicast_span::<u64>(&all, 4) {
-    ///         Ok(everywhere) => drop(fabric.multicast(&everywhere, values).await?),
+    ///     match MulticastSpan::<u64>::new(fabric, &all, 4) {
+    ///         Ok(everywhere) => drop(everywhere.put(fabric, values).await?),
     ///         Err(FabricError::Unsupported { .. } | FabricError::Multicast(_)) => {
     ///             for to in all {
     ///                 fabric.put(&fabric.remote_span(to, 4)?, values).await?;
@@ -132,13 +107,34 @@ impl Fabric {
     ///
     /// # Errors
     /// As [`Fabric::put`], of any member; the other members may have received the elements.
-    pub fn multicast<'a, T: Pod, S: PutSource<T>>(
+    pub fn put<'a, S: PutSource<T>>(
         &'a self,
-        to: &'a MulticastSpan<T>,
+        fabric: &'a Fabric,
         from: S,
     ) -> impl Future<Output = Result<S>> + use<'a, T, S> {
-        OperationFuture::new(self, MulticastPut { to, from })
+        OperationFuture::new(fabric, MulticastPut { to: self, from })
     }
+}
+
+impl Multicasts {
+    /// Checks that one [multicast](MulticastSpan::put) can reach these ranks, so that a protocol can
+    /// choose another algorithm in advance. The answer is always the same, on every rank.
+    ///
+    /// Hardware broadcasts reach ranks on separate nodes, and only such nodes as fill a box (a
+    /// line, a rectangle, …) of the network. [`Multicasts::Software`] reaches any ranks.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] if there are no multicasts ([`crate::Caps::multicasts`]),
+    /// [`FabricError::Multicast`] with the reason, and [`FabricError::NoSuchRank`].
+    pub fn reach(fabric: &Fabric, members: &[Rank]) -> Result<()> {
+        let multicasts = interface(fabric)?;
+        members.iter().try_for_each(|rank| fabric.node(*rank).map(drop))?;
+        multicasts.reaches(members)
+    }
+}
+
+fn interface(fabric: &Fabric) -> Result<&dyn Multicast> {
+    fabric.provider().multicast().ok_or(FabricError::Unsupported { feature: &"multicast" })
 }
 
 struct MulticastPut<'a, T: Pod, S> {
@@ -158,7 +154,7 @@ impl<T: Pod, S: PutSource<T>> DirectOp for MulticastPut<'_, T, S> {
         if self.from.elements() != *elements {
             return Posted::failed(FabricError::length_mismatch(self.from.elements(), *elements));
         }
-        match fabric.multicasts() {
+        match interface(fabric) {
             Ok(_) if places.is_empty() => Posted::Complete(0),
             Ok(multicasts) => multicasts.multicast(places, self.from.view()),
             Err(error) => Posted::failed(error),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Amo, AtomicWord, GetSink, Handle, Operation, Pod, PutSource, Refused, RemoteSpan, RemoteWord, Result,
-    op::{Atomic, Copy, Get, Nop, Put},
+    op::{Atomic, Copy, Get, Put},
     provider::Posted,
 };
 use core::future::Future;
@@ -102,12 +102,6 @@ impl Fabric {
         self.begin(PutSlice { to: to.place(), from, notice }, drop)
     }
 
-    /// Posts a put of one word. The word is written atomically, never torn.
-    #[inline(always)]
-    pub(crate) fn try_put_word(&self, to: &RemoteWord<u64>, value: u64) -> Result<Handle<()>, Refused<()>> {
-        self.begin(PutWord { to: to.place(), value }, drop)
-    }
-
     /// Posts a get. The lengths are compared before anything is copied.
     ///
     /// # Errors
@@ -124,14 +118,6 @@ impl Fabric {
     #[inline(always)]
     pub fn try_atomic<W: AtomicWord>(&self, word: &RemoteWord<W>, amo: Amo<W>) -> Result<Handle<W>, Refused<()>> {
         self.begin(Atomic { word, amo }, drop)
-    }
-
-    /// Posts an operation that does nothing, in order with the other operations.
-    ///
-    /// # Errors
-    /// [`Refused`].
-    pub fn try_nop(&self) -> Result<Handle<()>, Refused<()>> {
-        self.begin(Nop, drop)
     }
 
     /// Executes an operation directly, or posts it. A refused operation is returned, converted by

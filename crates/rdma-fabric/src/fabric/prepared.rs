@@ -15,18 +15,18 @@ use core::{fmt, future::Future};
 /// The name of the software layer ([`Fabric::charge`]) for building a descriptor.
 const LAYER: &str = "descriptor";
 
-/// An operation whose descriptor was built by [`Fabric::prepare`], to be posted any number of
-/// times, also while earlier postings are in flight.
+/// An operation whose descriptor is built once, to be posted any number of times, also while earlier
+/// postings are in flight.
 ///
 /// Each posting has the same effect as the plain operation: a put reads its source when it is
 /// posted, and the ordering rules are the same. Only the target region, the lengths and the source
 /// or destination are fixed. Dropping it does not cancel posted operations.
 ///
 /// ```
-/// use rdma_fabric::{Amo, Fabric, RemoteWord, Result, op::Atomic};
+/// use rdma_fabric::{Amo, Fabric, Prepared, RemoteWord, Result, op::Atomic};
 ///
 /// async fn tickets(fabric: Fabric, counter: RemoteWord<u64>) -> Result<[u64; 3]> {
-///     let mut draw = fabric.prepare(Atomic { word: &counter, amo: Amo::Add(1) }).await?;
+///     let mut draw = Prepared::new(&fabric, Atomic { word: &counter, amo: Amo::Add(1) }).await?;
 ///     let (first, second) = (draw.run().await?, draw.run().await?);
 ///     draw.set(Amo::Add(10));
 ///     Ok([first, second, draw.run().await?])
@@ -44,7 +44,7 @@ impl<D: fmt::Debug> fmt::Debug for Prepared<D> {
     }
 }
 
-impl Fabric {
+impl<D: Descriptor> Prepared<D> {
     /// Builds the descriptor of an operation that is to be posted many times: an [`Atomic`], or a
     /// [`Put`] from or [`Get`] into local registered memory ([`LocalSpan`]).
     ///
@@ -56,14 +56,12 @@ impl Fabric {
     /// # Errors
     /// [`FabricError::LengthMismatch`](crate::FabricError::LengthMismatch). All other errors are
     /// reported when the operation is posted.
-    pub async fn prepare<O: Preparable>(&self, op: O) -> Result<Prepared<O::Descriptor>> {
+    pub async fn new<O: Preparable<Descriptor = D>>(fabric: &Fabric, op: O) -> Result<Self> {
         let descriptor = op.describe()?;
-        self.charge(LAYER).await;
-        Ok(Prepared { fabric: self.clone(), descriptor })
+        fabric.charge(LAYER).await;
+        Ok(Prepared { fabric: fabric.clone(), descriptor })
     }
-}
 
-impl<D: Descriptor> Prepared<D> {
     /// Posts the operation, if there is room. Never blocks.
     ///
     /// # Errors
@@ -107,14 +105,14 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// An operation that [`Fabric::prepare`] accepts.
+/// An operation that [`Prepared::new`] accepts.
 pub trait Preparable: sealed::Sealed {
     /// The descriptor that it becomes.
     type Descriptor: Descriptor;
     /// Performs the checks that are needed only once.
     ///
     /// # Errors
-    /// Those of [`Fabric::prepare`].
+    /// Those of [`Prepared::new`].
     fn describe(self) -> Result<Self::Descriptor>;
 }
 

@@ -13,31 +13,6 @@ use core::{
     task::{Context, Poll},
 };
 
-/// A provider's state of a wait; the wait ends when this is dropped.
-pub(crate) struct WaitGuard<F: FnMut(&mut WaitState, Ended)> {
-    pub(crate) state: WaitState,
-    end: F,
-}
-
-impl<F: FnMut(&mut WaitState, Ended)> WaitGuard<F> {
-    pub(crate) fn new(end: F) -> Self {
-        WaitGuard { state: WaitState::default(), end }
-    }
-
-    pub(crate) fn end(&mut self, ended: Ended) {
-        if !self.state.is_empty() {
-            (self.end)(&mut self.state, ended);
-            self.state = WaitState::default();
-        }
-    }
-}
-
-impl<F: FnMut(&mut WaitState, Ended)> Drop for WaitGuard<F> {
-    fn drop(&mut self) {
-        self.end(Ended::GivenUp);
-    }
-}
-
 /// A wait whose condition only the provider can check.
 #[must_use = "futures do nothing unless they are polled"]
 pub(super) struct WaitFuture<'a, G: Fn() -> WaitFor<'static>> {

@@ -2,8 +2,11 @@
 //! one span for a whole region. Operations on individually resolved spans and words are in
 //! [`operations`](super::operations).
 
-use super::Fabric;
-use crate::{Amo, AtomicWord, LocalSpan, Pod, RemoteSpan, RemoteWord, access, provider::Place};
+use super::{Fabric, direct::put_now};
+use crate::{
+    Amo, AtomicWord, LocalSpan, Pod, RemoteSpan, RemoteWord, access,
+    provider::{Place, Source},
+};
 
 impl Fabric {
     /// Returns the operations that complete before they return.
@@ -34,6 +37,13 @@ impl Direct<'_> {
         to.place().store(W::BYTES, value.to_bits())?;
         self.0.wake_if_parked(to.place());
         Some(())
+    }
+
+    /// Puts a few elements of local registered memory; returns `None`, without any effect, where only
+    /// [`Fabric::put`] can.
+    #[inline(always)]
+    pub fn put<T: Pod>(self, to: &RemoteSpan<T>, from: &LocalSpan<T>) -> Option<()> {
+        put_now(self.0, to.place(), Source::Place(from.place())).then_some(())
     }
 
     /// Gets a word; returns `None` where only [`Fabric::get_word`] can.

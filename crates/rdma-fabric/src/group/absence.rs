@@ -70,13 +70,13 @@ impl Missing {
 }
 
 impl Group {
-    /// Waits until `writer` has written `number` to a word of the control block, executing puts
-    /// that this rank has [armed](crate::triggered) while waiting.
+    /// Waits until `writer` has written `number` to a word of the control block, running the
+    /// [hooks](crate::Fabric::wait_hook) of this rank that have work.
     pub(super) async fn wait_for(&self, word: &LocalWord<u64>, writer: usize, number: u64) -> Result<()> {
         let writer = self.rank(writer)?;
         let deps = Deps::Step { writer, group: self.members().listed() };
         let wait = self.fabric.wait_until(word, deps, move |value| Missing::look(value, number).is_some());
-        let waited = if self.fabric.triggers().is_idle() { wait.await } else { self.beside(compiled_here(wait)).await };
+        let waited = if self.fabric.has_idle_hooks() { wait.await } else { self.beside(compiled_here(wait)).await };
         match waited.map(|value| Missing::look(value, number)) {
             Ok(Some(Err(missing))) => Err(self.error(missing)),
             Ok(_) => Ok(()),
@@ -85,9 +85,9 @@ impl Group {
         }
     }
 
-    /// Waits while puts are armed. Such a wait is rare, and its future is large.
+    /// Waits while hooks have work. Such a wait is rare, and its future is large.
     fn beside<'a>(&'a self, wait: Boxed<'a, Result<u64>>) -> impl Future<Output = Result<u64>> {
-        compiled_here(self.fabric.triggers().run_during(wait))
+        compiled_here(self.fabric.run_hooks_during(wait))
     }
 
     /// Checks that no member is missing.

@@ -7,7 +7,7 @@ use crate::{Fabric, LocalWord, Region, RemoteAddr, RemoteWord, Result};
 /// Words of a slot, by their offsets in bytes. In round k the writer is the member 2^k before this
 /// one (*before*) or the member 2^k after it (*behind*).
 #[derive(Clone, Copy)]
-pub(crate) enum Field {
+pub(super) enum Field {
     /// Before: the number of the barrier that the writer has reached.
     Barrier = 0,
     /// Before: key bits of the buffer that the writer offers.
@@ -16,12 +16,8 @@ pub(crate) enum Field {
     Offer = 16,
     /// Behind: the number of the collective whose data the writer has delivered.
     Delivered = 24,
-    /// The gate that signals this member's gate of this slot's number; written by the owner of that
-    /// gate.
-    GateSource = 32,
-    /// The gate that this member's gate of this slot's number signals; written by the owner of that
-    /// gate.
-    GateDestination = 40,
+    /// The first of [`SETUP_IN_SLOT`] words that the group does not use: [`Group::setup_word`].
+    Setup = 32,
     /// Before: the greatest number that the writer knows of, in agreements with odd numbers.
     GreatestOdd = 64,
     /// Before: number of that agreement; written after the greatest number.
@@ -60,6 +56,8 @@ const SLOT: usize = 128;
 /// The largest number of doubling steps: ranks are 32-bit numbers.
 const SLOTS: usize = 32;
 pub(super) const CONTROL_BYTES: usize = SLOT * SLOTS;
+/// Words for set-up in each slot.
+const SETUP_IN_SLOT: usize = 2;
 
 fn offset(round: u32, field: Field) -> usize {
     round as usize * SLOT + field as usize
@@ -71,15 +69,57 @@ pub(super) fn check(fabric: &Fabric, control: &Region) -> Result<()> {
     control.word::<u64>(fabric, offset(SLOTS as u32 - 1, Field::Parent)).map(drop)
 }
 
+/// Returns the offset of a word for set-up.
+fn setup_offset(index: usize) -> usize {
+    assert!(index < Group::SETUP_WORDS, "no word {index} for set-up: there are {}", Group::SETUP_WORDS);
+    offset((index / SETUP_IN_SLOT) as u32, Field::Setup) + index % SETUP_IN_SLOT * 8
+}
+
 impl Group {
+    /// Words at each member that the group does not use.
+    pub const SETUP_WORDS: usize = SETUP_IN_SLOT * SLOTS;
+
+    /// Resolves word `index` of a member's words for set-up, of 64 bits each: for protocols that
+    /// exchange a few values, such as names of queues or gates, between some members without a
+    /// table of all. The group neither reads nor writes them.
+    ///
+    /// Protocols that use them one after the other agree on when: the usual form is that members put
+    /// into each other's words, [flush](Fabric::flush_all), meet in a [`Group::barrier`], read their
+    /// own words, and meet again before anything else is put. Initially 0, and after
+    /// [`Group::memory_with_control`].
+    ///
+    /// # Errors
+    /// As [`Group::rank`] and [`Fabric::remote_word`].
+    ///
+    /// # Panics
+    /// If `index` is not below [`Group::SETUP_WORDS`].
+    pub fn setup_word(&self, member: usize, index: usize) -> Result<RemoteWord<u64>> {
+        self.at_member(member, setup_offset(index))
+    }
+
+    /// Resolves word `index` of this member's own words for set-up ([`Group::setup_word`]).
+    ///
+    /// # Errors
+    /// As [`Fabric::local_word`].
+    ///
+    /// # Panics
+    /// If `index` is not below [`Group::SETUP_WORDS`].
+    pub fn own_setup_word(&self, index: usize) -> Result<LocalWord<u64>> {
+        self.control.region().word(&self.fabric, setup_offset(index))
+    }
+
     /// Resolves a word of this member's own control block.
-    pub(crate) fn own_word(&self, round: u32, field: Field) -> Result<LocalWord<u64>> {
+    pub(super) fn own_word(&self, round: u32, field: Field) -> Result<LocalWord<u64>> {
         self.control.region().word(&self.fabric, offset(round, field))
     }
 
     /// Resolves a word of a member's control block.
-    pub(crate) fn word_of(&self, member: usize, round: u32, field: Field) -> Result<RemoteWord<u64>> {
+    pub(super) fn word_of(&self, member: usize, round: u32, field: Field) -> Result<RemoteWord<u64>> {
+        self.at_member(member, offset(round, field))
+    }
+
+    fn at_member(&self, member: usize, offset: usize) -> Result<RemoteWord<u64>> {
         let (rank, region) = (self.rank(member)?, self.key(member));
-        self.fabric.remote_word(RemoteAddr { rank, region, offset: offset(round, field) as u64 })
+        self.fabric.remote_word(RemoteAddr { rank, region, offset: offset as u64 })
     }
 }

@@ -55,7 +55,7 @@ impl GroupMemory {
     /// As [`Fabric::alloc_symmetric`].
     pub async fn symmetric(fabric: &Fabric, bytes: usize) -> Result<Self> {
         let region = fabric.alloc_symmetric(bytes).await?;
-        Ok(Self::of(Whole { region, members: Members::World { ranks: fabric.ranks() }, listed: None }, bytes))
+        Ok(Self::of(Whole { region, members: Members::world(fabric), listed: None }, bytes))
     }
 
     /// Returns a part of the memory, for a protocol that needs only this part, which keeps the whole
@@ -101,7 +101,7 @@ impl GroupMemory {
         let mut numbers: Box<[_]> = ranks.iter().zip(0..).map(|(rank, number)| (*rank, number)).collect();
         numbers.sort_unstable_by_key(|(rank, _)| *rank);
         let len = region.len();
-        Self::of(Whole { region, members: Members::Listed(ranks), listed: Some(Listed { keys, numbers }) }, len)
+        Self::of(Whole { region, members: Members::of(ranks), listed: Some(Listed { keys, numbers }) }, len)
     }
 
     /// Returns this rank's region, of which the memory is a part.
@@ -192,9 +192,9 @@ impl Group {
     }
 
     async fn make_memory(&mut self, bytes: usize) -> Result<GroupMemory> {
-        match self.members().clone() {
-            Members::World { .. } => GroupMemory::symmetric(&self.fabric, bytes).await,
-            Members::Listed(ranks) => self.make_listed(bytes, ranks).await,
+        match self.members().listed.clone() {
+            None => GroupMemory::symmetric(&self.fabric, bytes).await,
+            Some(ranks) => self.make_listed(bytes, ranks).await,
         }
     }
 
@@ -215,7 +215,7 @@ impl Group {
     }
 
     async fn make_with_control(&mut self, bytes: usize) -> Result<GroupMemory> {
-        let Members::Listed(ranks) = self.members().clone() else { return self.make_memory(bytes).await };
+        let Some(ranks) = self.members().listed.clone() else { return self.make_memory(bytes).await };
         // A sum that overflows is rejected like any other size that is too large.
         let whole = self.make_listed(bytes.saturating_add(CONTROL_BYTES), ranks).await?;
         let memory = whole.part(CONTROL_BYTES, bytes)?;

@@ -14,7 +14,6 @@ mod collectives;
 mod control;
 mod memory;
 
-pub(crate) use control::Field;
 pub use memory::GroupMemory;
 
 use crate::{Deps, Fabric, FabricError, Pod, Rank, RegionKey, Result, Zeroable, provider::Boxed};
@@ -59,43 +58,50 @@ pub struct Group {
     missing: Option<Missing>,
 }
 
-/// The members of a group, in its order. Cloning is cheap; waits that outlive the group hold a
-/// clone.
-#[derive(Clone)]
-pub(crate) enum Members {
-    /// All ranks of the job.
-    World { ranks: usize },
-    /// These ranks.
-    Listed(Arc<[Rank]>),
+/// The members of a group, in its order. Cloning is cheap; an object whose waits outlive the group
+/// keeps a clone. The members of the world are not listed.
+#[derive(Clone, Debug)]
+pub struct Members {
+    len: usize,
+    /// `None` for all ranks of the job.
+    listed: Option<Arc<[Rank]>>,
 }
 
 impl Members {
-    fn len(&self) -> usize {
-        match self {
-            Members::World { ranks } => *ranks,
-            Members::Listed(ranks) => ranks.len(),
-        }
+    /// Returns the number of members.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
     }
 
-    fn rank(&self, number: usize) -> Result<Rank> {
-        match self {
-            Members::World { ranks } if number < *ranks => Ok(Rank::new(number as u32)),
-            Members::Listed(ranks) if number < ranks.len() => Ok(ranks[number]),
-            _ => Err(FabricError::NoSuchRank { rank: Rank::new(number as u32), ranks: self.len() }),
-        }
-    }
-
-    /// Returns the ranks; `None` for all ranks of the job.
-    fn listed(&self) -> Option<&[Rank]> {
-        match self {
-            Members::World { .. } => None,
-            Members::Listed(ranks) => Some(ranks),
+    /// Returns the rank of a member.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`] if no member has that number.
+    pub fn rank(&self, number: usize) -> Result<Rank> {
+        match &self.listed {
+            _ if number >= self.len => Err(FabricError::NoSuchRank { rank: Rank::new(number as u32), ranks: self.len }),
+            None => Ok(Rank::new(number as u32)),
+            Some(ranks) => Ok(ranks[number]),
         }
     }
 
     /// Returns the dependencies of a wait for any of the members.
-    pub(crate) fn deps(&self) -> Deps<'_> {
+    pub fn deps(&self) -> Deps<'_> {
         self.listed().map_or(Deps::All, Deps::Ranks)
+    }
+
+    fn world(fabric: &Fabric) -> Self {
+        Members { len: fabric.ranks(), listed: None }
+    }
+
+    fn of(ranks: Arc<[Rank]>) -> Self {
+        Members { len: ranks.len(), listed: Some(ranks) }
+    }
+
+    /// Returns the ranks; `None` for all ranks of the job.
+    fn listed(&self) -> Option<&[Rank]> {
+        self.listed.as_deref()
     }
 }
 
@@ -194,7 +200,8 @@ impl Group {
         &self.fabric
     }
 
-    pub(crate) fn members(&self) -> &Members {
+    /// Returns the members.
+    pub fn members(&self) -> &Members {
         self.control.group()
     }
 

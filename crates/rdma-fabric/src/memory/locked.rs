@@ -19,7 +19,7 @@
 //! access policy that allows references can only be made by `unsafe` code, and never matches one
 //! that doesn't. Only a fabric whose provider is [trusted](crate::Fabric::trusted) accepts such an
 //! access policy, so that a wrapper (which may change operations arbitrarily) can't pass it on. If
-//! a provider has mapped the memory of all ranks, [`Fabric::mapped`](crate::Fabric::mapped) returns
+//! a provider has mapped the memory of all ranks, [`Region::mapped`](crate::Region::mapped) returns
 //! its location, but only under such an access policy.
 
 #![allow(unsafe_code)]
@@ -56,7 +56,7 @@ pub struct AccessPolicy {
 }
 
 impl AccessPolicy {
-    /// Creates an access policy under which no references are created: [`crate::Fabric::mapped`]
+    /// Creates an access policy under which no references are created: [`crate::Region::mapped`]
     /// does not return an address.
     pub const fn copies(name: [u64; 2]) -> Self {
         AccessPolicy { name, references: false }
@@ -75,7 +75,7 @@ impl AccessPolicy {
     ///
     /// Memory that a rank allocates by itself is reused by a later region of the same access policy
     /// when it is dropped. So the discipline also ensures that no operation on it is in flight at
-    /// that time, or [abandons](crate::Fabric::abandon) it.
+    /// that time, or [abandons](crate::Region::abandon) it.
     pub const unsafe fn references(name: [u64; 2]) -> Self {
         AccessPolicy { name, references: true }
     }

@@ -22,20 +22,17 @@
 #![allow(unsafe_code)]
 
 mod blocks;
+mod direct;
 mod within;
 
-use crate::{Amo, Rank, RegionKey, RemoteAddr, access};
+use super::KeepAlive;
+use crate::{Rank, RegionKey, RemoteAddr};
 use core::{
     any::Any,
     fmt,
     ptr::NonNull,
-    sync::atomic::{
-        AtomicU32, AtomicU64,
-        Ordering::{Acquire, SeqCst},
-        compiler_fence,
-    },
+    sync::atomic::{AtomicU32, AtomicU64},
 };
-use std::sync::Arc;
 
 /// The generation word of places whose accesses are not direct: no place expects its value.
 static NEVER: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -54,49 +51,6 @@ struct Page;
 /// The longest copy that is executed directly, in bytes: such copies take few instructions, and the
 /// owner is not notified of them.
 pub const SHORT: usize = 64;
-
-/// A value that a provider keeps for places, such as a mapping or a registration with the network,
-/// and the seal by which it recognises its own places. Dropped with the last place.
-///
-/// A place returns [a reference to the kept value](Place::keep_alive), to callers that can name its
-/// type, but never its keep-alive. A provider therefore keeps a private type, or compares
-/// keep-alives ([`Place::has_keep_alive`]), and exposes neither the type nor the keep-alive: then
-/// it created every place that passes the check, and address, length and kept value belong
-/// together.
-///
-/// Safe code cannot attach the seal of one place to the address of another:
-///
-/// ```compile_fail,E0599
-/// use rdma_fabric::{Fabric, RegionKey, RemoteAddr, provider::{Place, Posted, Source}};
-///
-/// /// Would write the memory of `genuine` and announce an operation in region `other`.
-/// fn forge(fabric: &Fabric, genuine: &Place, other: RegionKey) -> Posted {
-///     let addr = RemoteAddr { region: other, ..genuine.addr() };
-///     let forged = Place::remote(addr, genuine.len(), genuine.keep_alive().cloned());
-///     fabric.provider().put(&forged, Source::Bytes(&vec![0; genuine.len()]), None)
-/// }
-/// ```
-#[derive(Clone)]
-pub struct KeepAlive(Arc<Box<dyn Any + Send + Sync>>);
-
-impl KeepAlive {
-    /// Keeps `kept`. Places that share it cost one count each.
-    pub fn new(kept: impl Any + Send + Sync) -> Self {
-        KeepAlive(Arc::new(Box::new(kept)))
-    }
-
-    /// Returns the value that the keep-alive keeps, if it is a `T`.
-    #[inline]
-    pub fn get<T: Any>(&self) -> Option<&T> {
-        (**self.0).downcast_ref()
-    }
-}
-
-impl fmt::Debug for KeepAlive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeepAlive")
-    }
-}
 
 /// Some bytes of a region of a rank, checked when they were resolved.
 ///
@@ -166,7 +120,7 @@ impl Place {
     ///
     /// # Safety
     /// As long as `keep_alive` is kept, `live` and `doorbell` are valid; whenever `live` holds the
-    /// generation, the bytes are valid too. All accesses to them go through [`access`].
+    /// generation, the bytes are valid too. All accesses to them go through [`access`](crate::access).
     #[inline]
     pub unsafe fn mapped(
         start: NonNull<u8>,
@@ -202,114 +156,7 @@ impl Place {
     /// Returns whether the place was created with this keep-alive or a clone of it.
     #[inline]
     pub fn has_keep_alive(&self, keep_alive: &KeepAlive) -> bool {
-        Arc::ptr_eq(&self.keep_alive.0, &keep_alive.0)
-    }
-
-    /// Returns 0 if `len` bytes may be accessed directly.
-    #[inline(always)]
-    fn objection(&self, len: usize) -> u64 {
-        // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the release with which the
-        // region was registered.
-        let moved = unsafe { self.live.as_ref() }.load(Acquire) ^ u64::from(self.expected as u32);
-        moved | (self.len ^ len as u64)
-    }
-
-    /// Returns 0 if a word of `width` bytes, 4 or 8, may be accessed directly.
-    #[inline(always)]
-    fn word_objection(&self, width: usize) -> u64 {
-        if width == 8 {
-            // SAFETY: as in `objection`. Acquire: as there.
-            unsafe { self.live.as_ref() }.load(Acquire) ^ self.expected
-        } else {
-            self.objection(width) | (self.start.addr().get() & (width - 1)) as u64
-        }
-    }
-
-    /// Returns whether [`Place::copy_in`] of `len` bytes is possible now.
-    #[inline(always)]
-    pub fn admits(&self, len: usize) -> bool {
-        self.objection(len) == 0
-    }
-
-    /// Loads a word's bits (acquire), zero-extended; `width` is 4 or 8. `None` if it can't be
-    /// accessed directly.
-    #[inline(always)]
-    pub(crate) fn load(&self, width: usize) -> Option<u64> {
-        if self.word_objection(width) != 0 {
-            return None;
-        }
-        // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe { access::load(self.start.as_ptr(), width) })
-    }
-
-    /// Stores a word's low bits (release), without waking the owner. `None` if it can't be accessed
-    /// directly.
-    #[inline(always)]
-    pub(crate) fn store(&self, width: usize, bits: u64) -> Option<()> {
-        if self.word_objection(width) != 0 {
-            return None;
-        }
-        // SAFETY: `width` aligned bytes, all checked above.
-        unsafe { access::store(self.start.as_ptr(), width, bits) };
-        Some(())
-    }
-
-    /// Changes a word (acquire and release), without waking the owner; returns the previous bits.
-    /// `None` if it can't be accessed directly.
-    #[inline(always)]
-    pub(crate) fn modify(&self, width: usize, amo: Amo<u64>) -> Option<u64> {
-        if self.word_objection(width) != 0 {
-            return None;
-        }
-        // SAFETY: `width` aligned bytes, all checked above.
-        Some(unsafe { access::rmw(self.start.as_ptr(), width, amo) })
-    }
-
-    /// Fills the place from `bytes`, which must have the same length, at most [`SHORT`], without
-    /// waking the owner.
-    #[inline(always)]
-    pub fn copy_in(&self, bytes: &[u8]) -> Option<()> {
-        if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
-            return None;
-        }
-        // SAFETY: both sides have `bytes.len()` bytes, checked above.
-        unsafe { access::copy_in(self.start.as_ptr(), bytes.as_ptr(), bytes.len()) };
-        Some(())
-    }
-
-    /// Fills `bytes`, which must have the same length, at most [`SHORT`], from the place.
-    #[inline(always)]
-    pub(crate) fn copy_out(&self, bytes: &mut [u8]) -> Option<()> {
-        if bytes.len() > SHORT || self.objection(bytes.len()) != 0 {
-            return None;
-        }
-        // SAFETY: both sides have `bytes.len()` bytes, checked above.
-        unsafe { access::copy_out(bytes.as_mut_ptr(), self.start.as_ptr(), bytes.len()) };
-        Some(())
-    }
-
-    /// Fills the place from another one, which must have the same length, at most [`SHORT`],
-    /// without waking the owner.
-    #[inline(always)]
-    pub(crate) fn copy_from(&self, from: &Place) -> Option<()> {
-        let len = from.len as usize;
-        if len > SHORT || self.objection(len) | from.objection(len) != 0 {
-            return None;
-        }
-        // SAFETY: both sides have `len` bytes, checked above.
-        unsafe { access::copy_between(self.start.as_ptr(), from.start.as_ptr(), len) };
-        Some(())
-    }
-
-    /// Returns whether the place's owner may be parked, and must be woken, after a direct write.
-    /// The compiler moves no earlier write past this load; the processor may, and the owner's wait
-    /// allows for that.
-    #[inline(always)]
-    pub(crate) fn may_be_parked_at(&self) -> bool {
-        compiler_fence(SeqCst);
-        // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the read-modify-write by
-        // which the owner sets the bit.
-        unsafe { self.doorbell.as_ref() }.load(Acquire) & 1 != 0
+        self.keep_alive.is(keep_alive)
     }
 }
 
@@ -336,7 +183,7 @@ impl Place {
     }
 
     /// Returns this place as the target of a descriptor that was built before
-    /// ([`Fabric::prepare`](crate::Fabric::prepare)).
+    /// ([`Prepared`](crate::Prepared)).
     pub(crate) fn prepared(mut self) -> Self {
         self.offset |= PREPARED;
         self

@@ -89,6 +89,13 @@ impl<W: AtomicWord> LocalWord<W> {
         LocalWord { place, element: PhantomData }
     }
 
+    /// Returns whether peers' CPUs may write the word while this rank polls it: if so, polling
+    /// briefly may avoid a wait.
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        self.place.load(W::BYTES).is_some()
+    }
+
     /// Returns this word as others see it, for atomics by this rank itself.
     #[inline]
     pub fn as_remote(&self) -> RemoteWord<W> {

@@ -8,7 +8,7 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 use crate::{
-    AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord, Result,
+    AtomicWord, Existing, Fabric, FabricError, LocalSpan, LocalWord, Mapped, Rank, RemoteSpan, RemoteWord, Result,
     provider::Registration,
 };
 use bytemuck::{Pod, Zeroable};
@@ -204,5 +204,27 @@ impl Region {
     /// [`FabricError::OutOfBounds`], [`FabricError::Misaligned`].
     pub fn span<T: Pod>(&self, fabric: &Fabric, offset: usize, len: usize) -> Result<LocalSpan<T>> {
         fabric.local_span(self.at(fabric.rank(), offset as u64), len)
+    }
+
+    /// Returns the location of `rank`'s part in this process's memory, if the region was allocated
+    /// through this handle, the handle was [created](Fabric::protected) with an access policy that
+    /// [allows references](crate::AccessPolicy::references), and the provider maps it.
+    ///
+    /// # Errors
+    /// [`FabricError::NotMapped`], [`FabricError::NoSuchRank`], [`FabricError::PeerLost`].
+    pub fn mapped(&self, fabric: &Fabric, rank: Rank) -> Result<Mapped> {
+        match fabric.provider().protected() {
+            Some(protected) if fabric.is_trusted() => protected.mapped(self, rank),
+            _ => Err(FabricError::NotMapped { rank, region: self.key }),
+        }
+    }
+
+    /// Deregisters memory that was allocated through this handle, which is [`Fabric::protected`].
+    /// Its bytes are never reused, because operations on them may still be in flight.
+    pub fn abandon(self, fabric: &Fabric) {
+        match fabric.provider().protected() {
+            Some(protected) => protected.abandon(self),
+            None => drop(self),
+        }
     }
 }

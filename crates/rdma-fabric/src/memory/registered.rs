@@ -7,7 +7,7 @@
 
 use crate::{Existing, Fabric, FabricError, LocalSpan, LocalWord, Region, Result};
 use bytemuck::Pod;
-use core::{any::Any, fmt, marker::PhantomData, ops::Deref};
+use core::{any::Any, fmt, future::Future, marker::PhantomData, ops::Deref};
 
 /// A buffer of some element type, in the form that providers use: bytes that do not move when this
 /// value does.
@@ -52,6 +52,23 @@ impl OwnedMemory {
     /// method again before it is done with the pointer.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.0.bytes_mut()
+    }
+
+    /// Registers the buffer: [`Registered::new`], for callers without a vector.
+    ///
+    /// # Errors
+    /// As [`Fabric::register`], with the memory.
+    pub fn register(self, fabric: &Fabric, uses: Uses) -> Result<Region, (FabricError, Self)> {
+        fabric.provider().adopt(self, uses)
+    }
+
+    /// Deregisters memory registered by [`OwnedMemory::register`], waits until no operation accesses
+    /// it, and returns the memory: [`Registered::take`], for callers without a vector.
+    ///
+    /// # Errors
+    /// As [`Registered::take`].
+    pub fn take(region: Region, fabric: &Fabric) -> impl Future<Output = Result<Self>> {
+        fabric.provider().release(region)
     }
 
     /// Returns the vector that this was made from.
@@ -130,9 +147,13 @@ pub struct Registered<T: Pod> {
 }
 
 impl<T: Pod + Send + Sync> Registered<T> {
-    pub(crate) fn new(fabric: &Fabric, memory: Vec<T>, uses: Uses) -> Result<Self, RegisterError<T>> {
+    /// Registers memory for these uses: [`Fabric::register`], if peers only transfer.
+    ///
+    /// # Errors
+    /// As [`Fabric::register`].
+    pub fn new(fabric: &Fabric, memory: Vec<T>, uses: Uses) -> Result<Self, RegisterError<T>> {
         let elements = memory.len();
-        match fabric.adopt(OwnedMemory::new(memory), uses) {
+        match OwnedMemory::new(memory).register(fabric, uses) {
             Ok(region) => Ok(Registered { fabric: fabric.clone(), region, elements, element: PhantomData }),
             Err((error, memory)) => {
                 Err(RegisterError { error, memory: memory.into_vec().unwrap_or_else(|_| Vec::new()) })
@@ -153,7 +174,7 @@ impl<T: Pod + Send + Sync> Registered<T> {
     /// an operation still accesses the buffer. It then keeps the memory, forever if necessary.
     pub async fn take(self) -> Result<Vec<T>> {
         let Registered { fabric, region, .. } = self;
-        let memory = fabric.release(region).await?;
+        let memory = OwnedMemory::take(region, &fabric).await?;
         memory.into_vec().map_err(|_| FabricError::Unsupported { feature: &"memory of another element type" })
     }
 }

@@ -3,7 +3,7 @@
 use super::{Place, Posted};
 use crate::Blocks;
 
-/// Puts of several blocks: see [`Fabric::put_blocks`](crate::Fabric::put_blocks).
+/// Puts of several blocks: see [`BlockPut`](crate::BlockPut).
 pub trait BlockPuts {
     /// Posts a put of `blocks` of `len` bytes each from local registered memory. Both places extend
     /// from the first byte of the first block to the last byte of the last, and the blocks do not

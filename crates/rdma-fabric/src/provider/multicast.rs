@@ -3,7 +3,7 @@
 use super::{Place, Posted, Source};
 use crate::{Rank, Result};
 
-/// Puts to several ranks at once: see [`Fabric::multicast`](crate::Fabric::multicast).
+/// Puts to several ranks at once: see [`MulticastSpan`](crate::MulticastSpan).
 pub trait Multicast {
     /// Checks that one multicast can reach these ranks, which exist.
     ///

@@ -51,7 +51,7 @@ impl<T: Element> Memory<T> {
         let bytes = len.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(HEADER)).unwrap_or(usize::MAX);
         let region = protected.alloc_symmetric(bytes).await?;
         let parts = if fabric.caps().locked_memory == LockedMemory::Mapped {
-            let part = |rank| protected.mapped(&region, Rank::new(rank as u32));
+            let part = |rank| region.mapped(&protected, Rank::new(rank as u32));
             (0..fabric.ranks()).map(part).collect::<Result<_>>()?
         } else {
             Box::default()

@@ -31,10 +31,7 @@ impl<T: Pod + Send + Sync, L: AccessLock> Window<T, L> {
         options: WindowOptions<L::Options>,
     ) -> Result<Self, (WindowError, Vec<T>)> {
         let fabric = group.fabric().clone();
-        let registered = match uses {
-            Uses::Transfers => fabric.register(memory),
-            Uses::Atomics => fabric.register_for_atomics(memory),
-        };
+        let registered = Registered::new(&fabric, memory, uses);
         let part = match &registered {
             Ok(mine) => Some(MemberPart { key: mine.key(), elements: mine.elements() as u64 }),
             Err(_) => None,

@@ -4,6 +4,7 @@ use checks::jobs::{threads, virtual_time};
 use rdma_fabric::{
     Fabric, Group, ProgramResult, Rank,
     join::{Either, race},
+    op::Nop,
 };
 use rma_lock::{
     Access, AccessLock, Guard, Lock, LockError, RmaLock, RwLock,
@@ -136,7 +137,7 @@ async fn without_room(fabric: Fabric, kind: LockKind) -> ProgramResult<()> {
     if fabric.rank() != HOME {
         for round in 0..6 {
             let mut nops = Vec::new();
-            while let Ok(nop) = fabric.try_nop() {
+            while let Ok(nop) = fabric.try_post(Nop) {
                 nops.push(nop);
             }
             assert!(!nops.is_empty(), "round {round}");

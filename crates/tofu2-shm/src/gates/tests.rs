@@ -12,10 +12,8 @@ use crate::{
     testing::{self, Chance},
 };
 use core::sync::atomic::Ordering::Relaxed;
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Rank,
-    barrier::{GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
-};
+use fabric_offload::barrier::{GateError, GateId, GateUnit, Gates, Progress, ReduceOp, Values, Wiring};
+use rdma_fabric::{Deps, Fabric, FabricError, Rank};
 use std::sync::Arc;
 
 fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
@@ -26,7 +24,7 @@ fn job(ranks: u32) -> (Arc<Job>, Vec<Fabric>) {
 
 /// Connects two members that exchange, and returns the gates of each.
 fn exchange(endpoints: &[Fabric]) -> [Gates; 2] {
-    let gates = [0, 1].map(|rank: usize| endpoints[rank].gates().alloc(2).unwrap());
+    let gates = [0, 1].map(|rank: usize| GateUnit::of(&endpoints[rank]).alloc(2).unwrap());
     wire_exchange(endpoints, &gates);
     gates
 }
@@ -39,13 +37,13 @@ fn sum(value: u64) -> Values {
 fn an_exchange() {
     let (_job, endpoints) = job(2);
     let gates = exchange(&endpoints);
-    let poll = |me: usize| endpoints[me].gates().poll(gates[me].start(), Deps::All);
+    let poll = |me: usize| GateUnit::of(&endpoints[me]).poll(gates[me].start(), Deps::All);
     for round in 0..7 {
         let first = round % 2;
-        endpoints[first].gates().start(gates[first].start(), sum(round as u64)).unwrap();
+        GateUnit::of(&endpoints[first]).start(gates[first].start(), sum(round as u64)).unwrap();
         assert_eq!(poll(first), Ok(Progress::NotCompleted));
         assert_eq!(poll(1 - first), Err(GateError::Idle(gates[1 - first].start()).into()));
-        endpoints[1 - first].gates().start(gates[1 - first].start(), sum(5)).unwrap();
+        GateUnit::of(&endpoints[1 - first]).start(gates[1 - first].start(), sum(5)).unwrap();
         for me in [0, 1] {
             assert_eq!(poll(me), Ok(Progress::Completed(Some(sum(5 + round as u64)))));
         }
@@ -56,8 +54,8 @@ fn an_exchange() {
 fn two_rounds_ahead_and_no_further() {
     let (_job, endpoints) = job(2);
     let gates = one_way(&endpoints);
-    let start = |me: usize, value| endpoints[me].gates().start(gates[me].start(), sum(value)).unwrap();
-    let poll = |me: usize| endpoints[me].gates().poll(gates[me].start(), Deps::All).unwrap();
+    let start = |me: usize, value| GateUnit::of(&endpoints[me]).start(gates[me].start(), sum(value)).unwrap();
+    let poll = |me: usize| GateUnit::of(&endpoints[me]).poll(gates[me].start(), Deps::All).unwrap();
     for value in [10, 20] {
         start(0, value);
         assert_eq!(poll(0), Progress::Completed(None));
@@ -78,18 +76,18 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let (_job, endpoints) = job(2);
     let [mine, theirs] = one_way(&endpoints);
     let gate = mine.start();
-    endpoints[0].gates().start(gate, sum(7)).unwrap();
+    GateUnit::of(&endpoints[0]).start(gate, sum(7)).unwrap();
     drop(mine);
-    assert_eq!(endpoints[0].gates().start(gate, sum(7)), Err(GateError::Freed(gate).into()));
+    assert_eq!(GateUnit::of(&endpoints[0]).start(gate, sum(7)), Err(GateError::Freed(gate).into()));
     // Its record is not reused before the signal has been read.
-    let other = endpoints[0].gates().alloc(1).unwrap();
+    let other = GateUnit::of(&endpoints[0]).alloc(1).unwrap();
     assert_ne!(other.start().index(), gate.index());
     let progress = |value| {
-        endpoints[1].gates().start(theirs.start(), sum(value)).unwrap();
-        endpoints[1].gates().poll(theirs.start(), Deps::All)
+        GateUnit::of(&endpoints[1]).start(theirs.start(), sum(value)).unwrap();
+        GateUnit::of(&endpoints[1]).poll(theirs.start(), Deps::All)
     };
     assert_eq!(progress(1), Ok(Progress::Completed(Some(sum(8)))));
-    let again = endpoints[0].gates().alloc(1).unwrap();
+    let again = GateUnit::of(&endpoints[0]).alloc(1).unwrap();
     assert_eq!((again.start().index(), again.start().generation()), (gate.index(), gate.generation() + 2));
     // There is no second signal.
     assert_eq!(progress(1), Err(GateError::Freed(gate).into()));
@@ -103,38 +101,40 @@ fn a_gate_claimed_by_the_dead_is_a_loss() {
     let relay = At::outputs(&units, gates[0].ids()[1]).unwrap();
     units.word(relay, Field::State).store(pack(0, 3), Relaxed);
     for me in [0, 1] {
-        endpoints[me].gates().start(gates[me].start(), sum(1)).unwrap();
+        GateUnit::of(&endpoints[me]).start(gates[me].start(), sum(1)).unwrap();
     }
-    assert_eq!(endpoints[1].gates().poll(gates[1].start(), Deps::All), Ok(Progress::Completed(Some(sum(2)))));
-    assert_eq!(endpoints[0].gates().poll(gates[0].start(), Deps::All), Ok(Progress::NotCompleted));
+    assert_eq!(GateUnit::of(&endpoints[1]).poll(gates[1].start(), Deps::All), Ok(Progress::Completed(Some(sum(2)))));
+    assert_eq!(GateUnit::of(&endpoints[0]).poll(gates[0].start(), Deps::All), Ok(Progress::NotCompleted));
     job.publish(Rank::new(2), State::Lost);
     let lost = FabricError::PeerLost { rank: Rank::new(2) };
-    assert_eq!(endpoints[0].gates().poll(gates[0].start(), Deps::All), Err(lost.clone()));
-    assert_eq!(endpoints[0].gates().poll(gates[0].start(), Deps::All), Err(lost), "for good");
+    assert_eq!(GateUnit::of(&endpoints[0]).poll(gates[0].start(), Deps::All), Err(lost.clone()));
+    assert_eq!(GateUnit::of(&endpoints[0]).poll(gates[0].start(), Deps::All), Err(lost), "for good");
 }
 
 #[test]
 fn a_relay_between_freed_gates_comes_to_rest() {
     let (_job, endpoints) = job(3);
-    let gates = [0, 1, 2].map(|rank: usize| endpoints[rank].gates().alloc(2).unwrap());
+    let gates = [0, 1, 2].map(|rank: usize| GateUnit::of(&endpoints[rank]).alloc(2).unwrap());
     let id = |rank: usize, slot: usize| gates[rank].ids()[slot];
     // Rank 0 starts, rank 1 relays, rank 2 receives.
-    endpoints[0].gates().set(&[Wiring { destination_remote: Some(id(1, 1)), ..Wiring::none(id(0, 0)) }]).unwrap();
+    GateUnit::of(&endpoints[0])
+        .set(&[Wiring { destination_remote: Some(id(1, 1)), ..Wiring::none(id(0, 0)) }])
+        .unwrap();
     let pass = Wiring { source_remote: Some(id(0, 0)), destination_remote: Some(id(2, 0)), ..Wiring::none(id(1, 1)) };
-    endpoints[1].gates().set(&[pass]).unwrap();
-    endpoints[2].gates().set(&[Wiring { source_remote: Some(id(1, 1)), ..Wiring::none(id(2, 0)) }]).unwrap();
-    endpoints[0].gates().start(id(0, 0), sum(4)).unwrap();
-    endpoints[2].gates().start(id(2, 0), sum(0)).unwrap();
-    assert_eq!(endpoints[2].gates().poll(id(2, 0), Deps::All), Ok(Progress::Completed(Some(sum(4)))));
-    assert_eq!(endpoints[0].gates().poll(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
+    GateUnit::of(&endpoints[1]).set(&[pass]).unwrap();
+    GateUnit::of(&endpoints[2]).set(&[Wiring { source_remote: Some(id(1, 1)), ..Wiring::none(id(2, 0)) }]).unwrap();
+    GateUnit::of(&endpoints[0]).start(id(0, 0), sum(4)).unwrap();
+    GateUnit::of(&endpoints[2]).start(id(2, 0), sum(0)).unwrap();
+    assert_eq!(GateUnit::of(&endpoints[2]).poll(id(2, 0), Deps::All), Ok(Progress::Completed(Some(sum(4)))));
+    assert_eq!(GateUnit::of(&endpoints[0]).poll(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
     // A freed gate receives nothing and starts no round by itself.
-    endpoints[2].gates().free(&[id(2, 0)]);
+    GateUnit::of(&endpoints[2]).free(&[id(2, 0)]);
     for _ in 0..3 {
-        endpoints[0].gates().start(id(0, 0), sum(4)).unwrap();
-        assert_eq!(endpoints[0].gates().poll(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
+        GateUnit::of(&endpoints[0]).start(id(0, 0), sum(4)).unwrap();
+        assert_eq!(GateUnit::of(&endpoints[0]).poll(id(0, 0), Deps::All), Ok(Progress::Completed(None)));
     }
-    endpoints[0].gates().free(&[id(0, 0)]);
-    endpoints[1].gates().free(&[id(1, 0), id(1, 1)]);
+    GateUnit::of(&endpoints[0]).free(&[id(0, 0)]);
+    GateUnit::of(&endpoints[1]).free(&[id(1, 0), id(1, 1)]);
 }
 
 #[test]
@@ -174,11 +174,10 @@ fn garbage_in_records_gives_errors() {
         let me = next() as usize % 2;
         let gate = gates[me].start();
         let ended = match next() % 8 {
-            0..4 => endpoints[me]
-                .gates()
+            0..4 => GateUnit::of(&endpoints[me])
                 .start(gate, if next() % 2 == 0 { sum(1) } else { Values::new(ReduceOp::BfpSum, &[0.5; 3]).unwrap() }),
-            4..7 => endpoints[me].gates().poll(gate, Deps::All).map(drop),
-            _ => endpoints[me].gates().alloc(3).map(drop),
+            4..7 => GateUnit::of(&endpoints[me]).poll(gate, Deps::All).map(drop),
+            _ => GateUnit::of(&endpoints[me]).alloc(3).map(drop),
         };
         match ended {
             Ok(()) => well += 1,

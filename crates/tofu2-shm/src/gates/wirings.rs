@@ -1,9 +1,7 @@
 //! Wirings used by several tests.
 
-use rdma_fabric::{
-    Fabric,
-    barrier::{GateId, Gates, Wiring},
-};
+use fabric_offload::barrier::{GateId, GateUnit, Gates, Wiring};
+use rdma_fabric::Fabric;
 
 /// Returns the wires of a member of two that exchange, as in recursive doubling: those of its
 /// start/end gate and of its relay gate. `theirs` are the same two gates of the other member.
@@ -27,15 +25,15 @@ pub(crate) fn exchange([start, relay]: [GateId; 2], theirs: [GateId; 2]) -> [Wir
 pub(crate) fn wire_exchange(fabrics: &[Fabric], gates: &[Gates; 2]) {
     let ids = |rank: usize| [gates[rank].ids()[0], gates[rank].ids()[1]];
     for (me, fabric) in fabrics.iter().take(2).enumerate() {
-        fabric.gates().set(&exchange(ids(me), ids(1 - me))).unwrap();
+        GateUnit::of(fabric).set(&exchange(ids(me), ids(1 - me))).unwrap();
     }
 }
 
 /// Rank 0's start/end gate signals a relay gate of rank 1, the owner.
 pub(crate) fn one_way(fabrics: &[Fabric]) -> [Gates; 2] {
-    let gates = [fabrics[0].gates().alloc(1).unwrap(), fabrics[1].gates().alloc(2).unwrap()];
+    let gates = [GateUnit::of(&fabrics[0]).alloc(1).unwrap(), GateUnit::of(&fabrics[1]).alloc(2).unwrap()];
     let ([from], [start, relay]) = ([gates[0].start()], [gates[1].ids()[0], gates[1].ids()[1]]);
-    fabrics[0].gates().set(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();
+    GateUnit::of(&fabrics[0]).set(&[Wiring { destination_remote: Some(relay), ..Wiring::none(from) }]).unwrap();
     let own = Wiring { source_local: Some(relay), destination_local: Some(relay), ..Wiring::none(start) };
     let relay = Wiring {
         source_local: Some(start),
@@ -43,6 +41,6 @@ pub(crate) fn one_way(fabrics: &[Fabric]) -> [Gates; 2] {
         destination_local: Some(start),
         ..Wiring::none(relay)
     };
-    fabrics[1].gates().set(&[own, relay]).unwrap();
+    GateUnit::of(&fabrics[1]).set(&[own, relay]).unwrap();
     gates
 }

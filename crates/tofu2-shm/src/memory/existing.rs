@@ -46,7 +46,7 @@ enum What {
     Staged { memory: Option<OwnedMemory>, taken: RegisteredExtent },
 }
 
-/// Registers existing memory: see [`rdma_fabric::Fabric::adopt`].
+/// Registers existing memory: see [`rdma_fabric::OwnedMemory::register`].
 pub(crate) fn adopt(
     endpoint: &Endpoint,
     mut memory: OwnedMemory,

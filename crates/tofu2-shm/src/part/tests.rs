@@ -67,7 +67,7 @@ fn no_fabric_of_a_part_lends_references() {
     assert!(matches!(fabrics[0].remote_word::<u64>(addr), Err(FabricError::Locked { .. })));
     let place = parts[0].place(region.key(), 0, 64, 8).unwrap();
     assert!(parts[0].has_resolved(&place) && !parts[1].has_resolved(&place), "of another node's job");
-    assert!(matches!(protected.mapped(&region, Rank::new(0)), Err(FabricError::NotMapped { .. })));
+    assert!(matches!(region.mapped(&protected, Rank::new(0)), Err(FabricError::NotMapped { .. })));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use crate::fx100;
 use rdma_fabric::{
-    AccessPolicy, Amo, Blocks, Deps, Fabric, FabricError, Group, LockedMemory, ProgramResult, Rank, Region, RegionKey,
-    Result, Time,
+    AccessPolicy, Amo, Blocks, Deps, Fabric, FabricError, Group, LockedMemory, OwnedMemory, ProgramResult, Rank,
+    Region, RegionKey, Result, Time,
     control_queue::{QueueMode, QueueSpec},
     forward,
     provider::{Ended, JobFacts, KeepAlive, Place, Posted, Provider, Sink, Source, Token, WaitFor, WaitState},
@@ -270,10 +270,10 @@ async fn makes_regions(fabric: Fabric) -> ProgramResult<()> {
     let locked = protected.alloc_symmetric(BYTES).await?;
     for key in [region.key(), locked.key(), RegionKey::from_bits(u64::MAX)] {
         let forged = || Region::new(key, usize::MAX, None, ());
-        assert!(matches!(fabric.release(forged()).await, Err(FabricError::Unsupported { .. })));
-        assert!(matches!(fabric.mapped(&forged(), fabric.rank()), Err(FabricError::NotMapped { .. })));
-        assert!(matches!(protected.mapped(&forged(), fabric.rank()), Err(FabricError::NotMapped { .. })));
-        fabric.abandon(forged());
+        assert!(matches!(OwnedMemory::take(forged(), &fabric).await, Err(FabricError::Unsupported { .. })));
+        assert!(matches!(forged().mapped(&fabric, fabric.rank()), Err(FabricError::NotMapped { .. })));
+        assert!(matches!(forged().mapped(&protected, fabric.rank()), Err(FabricError::NotMapped { .. })));
+        forged().abandon(&fabric);
         drop(forged());
         if let Some(queues) = fabric.provider().queues() {
             let queue = queues.open(QueueSpec::new(QueueMode::Normal))?;

@@ -83,7 +83,7 @@ async fn resolves(fabric: Fabric) -> ProgramResult<()> {
         let offset = many as u64 & !7;
         is_outside(fabric.remote_word::<u64>(region.at(me, offset)), "a word");
         is_outside(fabric.local_span::<u8>(RemoteAddr { offset: many as u64, ..region.at(me, 0) }, 0), "nothing");
-        is_outside(fabric.locate(region.at(me, many as u64), many, 1, 1), "a place");
+        is_outside(fabric.provider().resolve(region.at(me, many as u64), many, 1, 1), "a place");
     }
     // Parts of a span are checked against the span's end.
     let span = region.span::<u64>(&fabric, 0, BYTES / 8)?;

@@ -21,9 +21,9 @@
 //! | part | first constant | without it |
 //! |---|---|---|
 //! | atomics | `atomics` | every atomic is [`rdma_fabric::FabricError::NoAtomics`] |
-//! | barrier unit | `barrier_gates` | [`rdma_fabric::barrier::GateUnit::alloc`] is `Unsupported` |
-//! | hardware barriers | `barrier_colours` | [`rdma_fabric::Fabric::barrier_colours`] is 0 |
-//! | control queues | `queue_depth` | [`rdma_fabric::control_queue::QueueUnit::open`] is `Unsupported` |
+//! | barrier unit | `barrier_gates` | `GateUnit::alloc` of `fabric-offload` is `Unsupported` |
+//! | hardware barriers | `barrier_colours` | `ColourBarrier::colours` of `fabric-offload` is 0 |
+//! | control queues | `queue_depth` | `ControlQueue::open` of `fabric-offload` is `Unsupported` |
 //! | order of puts | `ordered_puts` | [`rdma_fabric::Caps::puts_in_order`] is false |
 //! | crossbars | `crossbar_row` | jobs that do not specify a network have a torus |
 
@@ -88,7 +88,7 @@ pub struct Platform {
 pub(super) const SOFTWARE: &str = "software.";
 
 /// The software layer that builds a descriptor: for a plain operation each time it is posted, for a
-/// prepared one when it is prepared ([`rdma_fabric::Fabric::prepare`]).
+/// prepared one when it is prepared ([`rdma_fabric::Prepared::new`]).
 pub(super) const DESCRIPTOR: &str = "software.descriptor";
 
 impl Platform {

@@ -1,10 +1,11 @@
 //! The unit that executes atomics on each machine, and the errors of a machine without atomics.
 
 use crate::start::at;
-use rdma_fabric::{
-    Amo, Atomics, Fabric, FabricError, ProgramResult, Refused,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Posting, QueueMode, QueueSpec, Width},
 };
+use rdma_fabric::{Amo, Atomics, Fabric, FabricError, ProgramResult, Refused};
 use tofu2_virt::Platform;
 
 #[test]
@@ -31,7 +32,7 @@ fn each_machine_tells_who_carries_them_out() {
 async fn refused(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(16).await?;
     let word = fabric.remote_word::<u64>(at(1, region.key(), 8))?;
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
     let own = queue.register(&region)?;
     if fabric.rank().number() == 0 {
         let error = fabric.compare_swap(&word, 0, 1).await.unwrap_err();

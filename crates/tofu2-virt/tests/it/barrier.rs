@@ -1,10 +1,8 @@
 //! The barrier unit in virtual time: the time that barriers take, and that they need no CPU.
 
 use crate::start::fx100;
-use rdma_fabric::{
-    Fabric, Group, ProgramResult,
-    barrier::{Barrier, GraphShape},
-};
+use fabric_offload::barrier::{Barrier, GateUnit, GraphShape};
+use rdma_fabric::{Fabric, Group, ProgramResult};
 use std::time::Duration;
 use tofu2_virt::{Job, Platform};
 
@@ -92,10 +90,10 @@ fn ranks_compute_while_the_unit_works() {
 #[test]
 fn ranks_of_a_node_share_its_unit() {
     async fn limits(fabric: Fabric) -> ProgramResult<(usize, usize, usize, usize)> {
-        let limits = fabric.gates().limits();
+        let limits = GateUnit::of(&fabric).limits();
         let mut world = Group::world(&fabric).await?;
         let mut taken = Vec::new();
-        while let Ok(gates) = fabric.gates().alloc(2) {
+        while let Ok(gates) = GateUnit::of(&fabric).alloc(2) {
             taken.push(gates);
         }
         world.barrier().await?;

@@ -3,7 +3,7 @@
 
 use crate::start::{NETWORKS, at, meet, opened};
 use rdma_fabric::{
-    Blocks, Deps, Fabric, ProgramResult, Rank,
+    BlockPut, Blocks, Deps, Fabric, ProgramResult, Rank,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use tofu2_virt::{Job, NetworkModel, Platform, Run, Torus};
@@ -25,7 +25,7 @@ async fn measured(fabric: Fabric, len: usize) -> ProgramResult<[u64; 2]> {
     if fabric.rank().index() == 0 {
         let (to, from) = (fabric.remote_span::<u8>(at(1, home.key(), 64), extent)?, home.span(&fabric, 64, extent)?);
         let begin = fabric.now();
-        fabric.put_blocks(&to, &from, len, blocks).await?;
+        BlockPut::new(&to, &from, len, blocks)?.put(&fabric).await?;
         times[0] = fabric.now().picos_since(begin);
         fabric.flush(Rank::new(1)).await?;
         times[1] = fabric.now().picos_since(begin);

@@ -2,10 +2,11 @@
 //! faults that they must survive.
 
 use crate::start::{NETWORKS, add, fx100, opened};
-use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Time};
 use std::time::Duration;
 use tofu2_virt::{Fault, FaultKind, Faults, JobError, Odds, Run};
 
@@ -228,7 +229,7 @@ async fn laps(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     }
     world.barrier().await?;
     if me == 0 {
-        let starter = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+        let starter = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
         let own = QueueId::from_bits(ids[0]).ok_or("an id")?;
         let start =
             Posting::new(Command::PutInline { to: own, bytes: Inline::new(&[]).ok_or("none")?, at: Stadd::fixed(0) });

@@ -2,10 +2,13 @@
 //! sees all operations that it requests to see.
 
 use crate::{control_queues::determinism::mixture, saturation::pairs, start::fx100};
-use rdma_fabric::{
-    Amo, Deps, Fabric, Program, ProgramResult, Result,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Posting, QueueMode, QueueSpec},
-    forward,
+};
+use rdma_fabric::{
+    Amo, Deps, Fabric, Program, ProgramResult, Result, forward,
+    op::Nop,
     provider::{Place, Posted, Provider, Queues, Sink, Source, Token, WaitFor, WaitState},
 };
 use std::{
@@ -150,12 +153,12 @@ async fn noted(fabric: Fabric) -> ProgramResult<Vec<(&'static str, usize)>> {
     fabric.flush(me).await?;
     let got = fabric.get(&there, [0; 2]).await?;
     let before = fabric.fetch_add(&fabric.remote_word::<u64>(home.at(me, 0))?, 5).await?;
-    let mut nop = fabric.try_nop().map_err(|refused| format!("{refused:?}"))?;
+    let mut nop = fabric.try_post(Nop).map_err(|refused| format!("{refused:?}"))?;
     while !nop.test() {
         fabric.compute(std::time::Duration::from_nanos(100)).await;
     }
     nop.wait()?;
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
     queue.post_all(&[Posting::new(Command::Nop); 3], Deps::All).await?;
     assert_eq!((back, got, before, fabric.load(&word)?), (vec![3, 4], [3, 4], 2, 7));
     assert_eq!(fabric.next_notice(Deps::All).await?.data, 9);

@@ -1,7 +1,9 @@
 //! Multicasts on a machine whose network has them: a "what if".
 
 use crate::start::{NETWORKS, meet};
-use rdma_fabric::{Deps, Fabric, FabricError, MulticastSpan, ProgramResult, Rank, Region, Time, error::MulticastError};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, MulticastSpan, Multicasts, ProgramResult, Rank, Region, Time, error::MulticastError,
+};
 use std::time::Duration;
 use tofu2_virt::{Crossbar, Job, NetworkModel, Platform, Torus};
 
@@ -22,7 +24,7 @@ fn span(
     words: usize,
 ) -> ProgramResult<MulticastSpan<u64>> {
     let at: Vec<_> = (0..members as u32).map(|rank| region.at(Rank::new(rank), offset as u64)).collect();
-    Ok(fabric.multicast_span(&at, words)?)
+    Ok(MulticastSpan::new(fabric, &at, words)?)
 }
 
 /// Each of `posters` multicasts to the first `members` ranks at the same time. Returns, for a
@@ -37,7 +39,7 @@ async fn timed(fabric: Fabric, posters: &[usize], members: usize, words: usize) 
     if let Some(number) = posters.iter().position(|poster| *poster == me) {
         let to = span(&fabric, &region, offset(number), members, words)?;
         fabric.sleep_until(begin).await;
-        fabric.multicast(&to, vec![1; words]).await?;
+        to.put(&fabric, vec![1; words]).await?;
         times.push(since());
         fabric.flush_all().await?;
         times.push(since());
@@ -89,7 +91,7 @@ fn one_multicast_passes_after_the_other() {
 #[test]
 fn what_is_no_box_of_nodes_is_named() {
     let refused = |fabric: &Fabric, ranks: &[u32]| {
-        fabric.multicast_for(&ranks.iter().map(|rank| Rank::new(*rank)).collect::<Vec<_>>()).err()
+        Multicasts::reach(fabric, &ranks.iter().map(|rank| Rank::new(*rank)).collect::<Vec<_>>()).err()
     };
     let no_box = |members| Some(FabricError::from(MulticastError::NoBox { members }));
     job(&[3, 4], 1, NetworkModel::Latency)

@@ -1,7 +1,7 @@
 //! The costs and savings of preparing an operation.
 
 use crate::start::at;
-use rdma_fabric::{Amo, Fabric, ProgramResult, op::Atomic};
+use rdma_fabric::{Amo, Fabric, Prepared, ProgramResult, op::Atomic};
 use tofu2_virt::{Platform, Run};
 
 /// A fetch-add on the neighbouring node, as calibrated.
@@ -16,7 +16,7 @@ async fn adds(fabric: Fabric, prepared: bool) -> ProgramResult<[u64; 4]> {
     if fabric.rank().number() == 0 {
         let begun = fabric.now();
         let op = Atomic { word: &word, amo: Amo::Add(1) };
-        let descriptor = if prepared { Some(fabric.prepare(op).await?) } else { None };
+        let descriptor = if prepared { Some(Prepared::new(&fabric, op).await?) } else { None };
         took[0] = fabric.now().picos_since(begun);
         for took in &mut took[1..] {
             let begun = fabric.now();

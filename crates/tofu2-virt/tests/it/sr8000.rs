@@ -1,11 +1,13 @@
 //! The Hitachi SR8000: the parts that it has, those that it lacks, and the sums from its table.
 
 use crate::start::{NETWORKS, at};
-use rdma_fabric::{
-    Atomics, Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region, RemoteSpan, Result,
-    barrier::{Barrier, BarrierLimits, ColourBarrier, ColourError},
+use fabric_offload::{
+    ControlQueue,
+    barrier::{Barrier, BarrierLimits, ColourBarrier, ColourError, GateUnit},
     control_queue::{QueueMode, QueueSpec},
-    op::Put,
+};
+use rdma_fabric::{
+    Atomics, Deps, Fabric, FabricError, Group, Prepared, ProgramResult, Rank, Region, RemoteSpan, Result, op::Put,
 };
 use std::time::Duration;
 use tofu2_virt::{Job, NetworkModel, Platform};
@@ -19,21 +21,21 @@ fn what_it_lacks_is_refused_by_name() {
     let program = async |fabric: Fabric| {
         let caps = fabric.caps();
         assert_eq!((caps.atomics, caps.puts_in_order, caps.session_queues), (Atomics::None, true, false));
-        assert_eq!(fabric.gates().limits(), BarrierLimits::NONE);
-        let refused = fabric.gates().alloc(1).map(drop);
+        assert_eq!(GateUnit::of(&fabric).limits(), BarrierLimits::NONE);
+        let refused = GateUnit::of(&fabric).alloc(1).map(drop);
         assert_eq!(refused, Err(FabricError::Unsupported { feature: &"a barrier unit" }));
-        let limits = fabric.queues().limits();
+        let limits = ControlQueue::limits(&fabric);
         assert_eq!((limits.engines, limits.free), (0, 0));
-        let refused = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).map(drop);
+        let refused = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal)).map(drop);
         assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
         let mut world = Group::world(&fabric).await?;
         let refused = Barrier::new(&mut world).await.map(drop);
         assert!(matches!(refused, Err(FabricError::Unsupported { .. })), "{refused:?}");
-        Ok(fabric.barrier_colours())
+        Ok(ColourBarrier::colours(&fabric))
     };
     assert_eq!(sr8000(2).run(&program).unwrap().outs, [8; 2]);
     // Tofu has gates, but no colours.
-    let none = async |fabric: Fabric| Ok(fabric.barrier_colours());
+    let none = async |fabric: Fabric| Ok(ColourBarrier::colours(&fabric));
     assert_eq!(checks::jobs::virtual_time(&Platform::fx100(), 1).run(&none).unwrap().outs, [0]);
 }
 
@@ -66,7 +68,7 @@ async fn ping_pong(fabric: Fabric) -> ProgramResult<[u64; 7]> {
     let to_data = there(&fabric, &home, 24)?;
     let prepare = async |to| {
         let to = there(&fabric, &home, to)?;
-        fabric.prepare(Put { to: &to, from: home.span::<u64>(&fabric, 16, 1)?, notice: None }).await
+        Prepared::new(&fabric, Put { to: &to, from: home.span::<u64>(&fabric, 16, 1)?, notice: None }).await
     };
     let (post_header, post_flag) = (prepare(0).await?, prepare(8).await?);
     let mut last = [0; 7];
@@ -123,7 +125,7 @@ fn a_prepared_put_and_a_plain_one() {
         let mut took = [0; 2];
         if fabric.rank() == Rank::new(0) {
             let (to, from) = (there(&fabric, &home, 0)?, home.span::<u64>(&fabric, 16, 1)?);
-            let prepared = fabric.prepare(Put { to: &to, from: from.clone(), notice: None }).await?;
+            let prepared = Prepared::new(&fabric, Put { to: &to, from: from.clone(), notice: None }).await?;
             fabric.write(&from, &[fabric.now().as_picos() + 1])?;
             prepared.run().await?;
             fabric.sleep(Duration::from_micros(50)).await;

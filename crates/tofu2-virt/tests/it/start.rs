@@ -1,8 +1,7 @@
 //! The common setup of most tests.
 
-use rdma_fabric::{
-    Amo, ControlQueue, Fabric, Rank, Region, RegionKey, RemoteAddr, RemoteWord, control_queue::QueueSpec, op,
-};
+use fabric_offload::{ControlQueue, control_queue::QueueSpec};
+use rdma_fabric::{Amo, Fabric, Rank, Region, RegionKey, RemoteAddr, RemoteWord, op};
 use tofu2_virt::{Job, NetworkModel, Platform};
 
 pub(crate) const NETWORKS: [NetworkModel; 2] = [NetworkModel::Latency, NetworkModel::Router];
@@ -46,7 +45,7 @@ pub(crate) async fn opened(
     spec: QueueSpec,
 ) -> rdma_fabric::Result<(Region, ControlQueue)> {
     let region = fabric.alloc_symmetric(bytes).await?;
-    let queue = fabric.queues().open(spec)?;
+    let queue = ControlQueue::open(fabric, spec)?;
     queue.register_fixed(&region, 0)?;
     Ok((region, queue))
 }

@@ -16,10 +16,11 @@ use crate::{
     sheet::{Sheet, ns},
 };
 use clap::Args;
-use rdma_fabric::{
-    Deps, Fabric, Group, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, Fabric, Group, ProgramResult, Rank};
 use repro::progress::Progress;
 use serde::{Deserialize, Serialize};
 use std::{error::Error, process::ExitCode, sync::Arc, time::Instant};
@@ -91,8 +92,8 @@ async fn measure(fabric: &Fabric, samples: usize) -> ProgramResult<[f64; 6]> {
     let other = Rank::new(1 - me);
     let region = fabric.alloc_symmetric(4096).await?;
     let at = |mode, engine| QueueSpec { number: Some(0), ..QueueSpec::new(mode).on(engine).checked(false) };
-    let queue = fabric.queues().open(at(QueueMode::Normal, 0))?;
-    let session = fabric.queues().open(at(QueueMode::Session, 1))?;
+    let queue = ControlQueue::open(fabric, at(QueueMode::Normal, 0))?;
+    let session = ControlQueue::open(fabric, at(QueueMode::Session, 1))?;
     queue.register_fixed(&region, 1)?;
     session.register_fixed(&region, 1)?;
     world.barrier().await?;

@@ -8,11 +8,11 @@ use crate::{
     sheet::{Entry, Sheet, ns, picos},
 };
 use clap::{Args, ValueEnum};
-use rdma_fabric::{
-    Amo, Deps, Fabric, ProgramResult, Rank, RemoteAddr,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
-    op,
 };
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, RemoteAddr, op};
 use repro::simulate::{cpu_seconds, peak_resident_bytes};
 use std::{error::Error, process::ExitCode, time::Duration};
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Stats, System, Torus};
@@ -170,7 +170,7 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
 async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
     let home = fabric.alloc_symmetric(64).await?;
     let spec = QueueSpec { mrq_depth: 1 << 14, ..QueueSpec::new(QueueMode::Session) };
-    let queue = fabric.queues().open(spec.on(0).ahead(8).checked(false))?;
+    let queue = ControlQueue::open(&fabric, spec.on(0).ahead(8).checked(false))?;
     queue.register_fixed(&home, 0)?;
     let (me, ranks) = (fabric.rank().number(), fabric.ranks() as u32);
     fabric.sleep(Duration::from_micros(1)).await;
@@ -190,7 +190,7 @@ async fn full_queues(fabric: Fabric, commands: u32) -> ProgramResult<()> {
 
 /// Opens `queues` queues.
 async fn idle_queues(fabric: Fabric, queues: usize) -> ProgramResult<()> {
-    let open = (0..queues).map(|_| fabric.queues().open(QueueSpec::new(QueueMode::Session)));
+    let open = (0..queues).map(|_| ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session)));
     let queues = open.collect::<Result<Vec<_>, _>>()?;
     fabric.sleep(Duration::from_micros(1)).await;
     drop(queues);

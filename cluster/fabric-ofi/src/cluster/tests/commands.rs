@@ -3,10 +3,11 @@
 
 use super::{drain::reopened, *};
 use crate::cluster::mutant::Mutant;
-use rdma_fabric::{
-    ControlQueue, Deps, Fabric,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, MrqNotice, Posting, QueueError, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, Fabric};
 
 const NORMAL: QueueSpec = QueueSpec::new(QueueMode::Normal);
 const LEN: usize = 256 << 10;
@@ -22,7 +23,7 @@ struct Desk {
 impl Desk {
     fn at(ranks: &Ranks, rank: usize, spec: QueueSpec) -> Self {
         let fabric = ranks.members[rank].fabric();
-        let (region, queue) = (fabric.alloc(LEN + 64).unwrap(), fabric.queues().open(spec).unwrap());
+        let (region, queue) = (fabric.alloc(LEN + 64).unwrap(), ControlQueue::open(&fabric, spec).unwrap());
         let at = queue.register_fixed(&region, 7).unwrap();
         Desk { queue, region, at, fabric }
     }

@@ -3,10 +3,8 @@
 
 use super::*;
 use crate::cluster::mutant::Mutant;
-use rdma_fabric::{
-    Deps, Fabric,
-    barrier::{GateError, Gates, Progress, ReduceOp, Values, Wiring},
-};
+use fabric_offload::barrier::{GateError, GateUnit, Gates, Progress, ReduceOp, Values, Wiring};
+use rdma_fabric::{Deps, Fabric};
 
 fn sum(value: u64) -> Values {
     Values::new(ReduceOp::Sum, &[value]).unwrap()
@@ -34,9 +32,9 @@ fn exchange(mine: &Gates, theirs: &Gates) -> [Wiring; 2] {
 /// Ranks 0 and 1, with gates that exchange values.
 fn pair(ranks: &Ranks) -> ([Fabric; 2], [Gates; 2]) {
     let fabrics = [0, 1].map(|rank: usize| ranks.members[rank].fabric());
-    let gates = fabrics.each_ref().map(|fabric| fabric.gates().alloc(2).unwrap());
+    let gates = fabrics.each_ref().map(|fabric| GateUnit::of(fabric).alloc(2).unwrap());
     for me in [0, 1] {
-        fabrics[me].gates().set(&exchange(&gates[me], &gates[1 - me])).unwrap();
+        GateUnit::of(&fabrics[me]).set(&exchange(&gates[me], &gates[1 - me])).unwrap();
     }
     (fabrics, gates)
 }
@@ -44,9 +42,9 @@ fn pair(ranks: &Ranks) -> ([Fabric; 2], [Gates; 2]) {
 /// Starts a round on both ranks, and returns its results.
 fn round(fabrics: &[Fabric; 2], gates: &[Gates; 2], value: u64) -> [rdma_fabric::Result<Option<Values>>; 2] {
     for me in [0, 1] {
-        fabrics[me].gates().start(gates[me].start(), sum(value + me as u64)).unwrap();
+        GateUnit::of(&fabrics[me]).start(gates[me].start(), sum(value + me as u64)).unwrap();
     }
-    [0, 1].map(|me: usize| block_on(fabrics[me].gates().wait(gates[me].start(), Deps::All)))
+    [0, 1].map(|me: usize| block_on(GateUnit::of(&fabrics[me]).wait(gates[me].start(), Deps::All)))
 }
 
 /// Returns whether rank 0 has set its gates although rank 1 has not processed the updates.
@@ -57,7 +55,7 @@ fn sets_early(mutant: Option<Mutant>) -> bool {
     ranks.with(0, |state| state.core.mutant = mutant);
     let deaf = ranks.members[1].net.bench.lock().unwrap();
     let (fabric, wirings) = (fabrics[0].clone(), exchange(&gates[0], &gates[1]));
-    let (early, sets) = done_within(SHORT, move || fabric.gates().set(&wirings));
+    let (early, sets) = done_within(SHORT, move || GateUnit::of(&fabric).set(&wirings));
     drop(deaf);
     assert!(becomes(|| sets.is_finished()));
     assert_eq!(sets.join().unwrap(), Ok(()));
@@ -83,18 +81,18 @@ fn rounds_go_on_while_a_rank_is_lost() {
     let lost = [Rank::new(2)];
     for rank in [0, 1] {
         ranks.members[rank].drain(1, &lost);
-        fabrics[rank].gates().start(gates[rank].start(), sum(5)).unwrap();
+        GateUnit::of(&fabrics[rank]).start(gates[rank].start(), sum(5)).unwrap();
     }
     assert!(becomes(|| [0, 1].iter().all(|&rank: &usize| ranks.told[rank].all() == [1])));
     thread::sleep(SHORT);
-    let poll = |me: usize| fabrics[me].gates().poll(gates[me].start(), here[1 - me]);
+    let poll = |me: usize| GateUnit::of(&fabrics[me]).poll(gates[me].start(), here[1 - me]);
     assert_eq!([poll(0), poll(1)], [Ok(Progress::NotCompleted), Ok(Progress::NotCompleted)], "nothing new begins");
     let contact = |rank: usize| (rank < 2).then(|| ranks.members[rank].reopen().unwrap());
     let contacts = [0, 1, 2].map(contact);
     ranks.members[..2].iter().for_each(|member| member.connect(&contacts).unwrap());
     ranks.members[..2].iter().for_each(|member| member.resume(&lost));
     for me in [0, 1] {
-        let ended = block_on(fabrics[me].gates().wait(gates[me].start(), here[1 - me]));
+        let ended = block_on(GateUnit::of(&fabrics[me]).wait(gates[me].start(), here[1 - me]));
         assert_eq!(ended, Ok(Some(sum(10))), "at rank {me}");
     }
     ranks.members[..2].iter().for_each(|member| assert!(member.quiesce(LONG)));
@@ -104,18 +102,18 @@ fn rounds_go_on_while_a_rank_is_lost() {
 fn gates_of_the_lost_are_told_as_a_loss_and_keep_nobody() {
     let ranks = Ranks::new(2);
     let (fabrics, mut gates) = pair(&ranks);
-    fabrics[0].gates().start(gates[0].start(), sum(1)).unwrap();
+    GateUnit::of(&fabrics[0]).start(gates[0].start(), sum(1)).unwrap();
     let peer = Rank::new(1);
     let lost = Err(FabricError::PeerLost { rank: peer });
     ranks.members[0].drain(1, &[peer]);
     ranks.members[0].reopen().unwrap();
     ranks.members[0].resume(&[peer]);
-    assert_eq!(block_on(fabrics[0].gates().wait(gates[0].start(), Deps::All)), lost);
+    assert_eq!(block_on(GateUnit::of(&fabrics[0]).wait(gates[0].start(), Deps::All)), lost);
     // Setting, freeing and allocating do not wait for the lost rank.
-    gates[0] = fabrics[0].gates().alloc(2).unwrap();
-    assert_eq!(fabrics[0].gates().set(&exchange(&gates[0], &gates[1])), Ok(()));
-    fabrics[0].gates().start(gates[0].start(), sum(1)).unwrap();
-    assert_eq!(block_on(fabrics[0].gates().wait(gates[0].start(), Deps::All)), lost);
+    gates[0] = GateUnit::of(&fabrics[0]).alloc(2).unwrap();
+    assert_eq!(GateUnit::of(&fabrics[0]).set(&exchange(&gates[0], &gates[1])), Ok(()));
+    GateUnit::of(&fabrics[0]).start(gates[0].start(), sum(1)).unwrap();
+    assert_eq!(block_on(GateUnit::of(&fabrics[0]).wait(gates[0].start(), Deps::All)), lost);
     ranks.kill(1);
 }
 
@@ -124,9 +122,9 @@ fn a_freed_gate_is_told() {
     let ranks = Ranks::new(2);
     let (fabrics, [mine, theirs]) = pair(&ranks);
     let freed = theirs.ids()[0];
-    fabrics[0].gates().start(mine.start(), sum(1)).unwrap();
+    GateUnit::of(&fabrics[0]).start(mine.start(), sum(1)).unwrap();
     drop(theirs);
-    let ended = block_on(fabrics[0].gates().wait(mine.start(), Deps::All));
+    let ended = block_on(GateUnit::of(&fabrics[0]).wait(mine.start(), Deps::All));
     assert!(
         matches!(&ended, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(gate) if gate.rank() == freed.rank())),
         "{ended:?}"
@@ -149,11 +147,11 @@ fn a_rank_whose_endpoint_has_failed_does_not_wait_for_ever() {
     let ranks = Ranks::new(2);
     let (fabrics, [mine, _theirs]) = pair(&ranks);
     let (fabric, gate) = (fabrics[0].clone(), mine.start());
-    fabric.gates().start(gate, sum(1)).unwrap();
-    let (early, waits) = done_within(SHORT, move || block_on(fabric.gates().wait(gate, Deps::All)));
+    GateUnit::of(&fabric).start(gate, sum(1)).unwrap();
+    let (early, waits) = done_within(SHORT, move || block_on(GateUnit::of(&fabric).wait(gate, Deps::All)));
     assert!(!early, "the other has not come");
     ranks.with(0, |state| state.core.give_up(&network_error()));
     assert!(becomes(|| waits.is_finished()));
     assert!(matches!(waits.join().unwrap(), Err(FabricError::System { .. })));
-    assert!(matches!(fabrics[0].gates().poll(gate, Deps::All), Err(FabricError::System { .. })));
+    assert!(matches!(GateUnit::of(&fabrics[0]).poll(gate, Deps::All), Err(FabricError::System { .. })));
 }

@@ -2,6 +2,7 @@
 
 use super::{broadcasts, by, mixed, sr8000};
 use crate::harness::everywhere;
+use fabric_offload::barrier::{ColourBarrier, GateUnit};
 use fmpl::{Algorithm, Choice, Collective, Fmpl, FmplError, Op, Options};
 use rdma_fabric::{Fabric, Group, Multicasts, ProgramResult};
 use std::time::Duration;
@@ -13,14 +14,15 @@ fn hardware_that_is_not_there_is_refused() {
         let fmpl = Fmpl::init_with(&fabric, by(Choice::Hardware)).await?;
         let world = fmpl.world();
         let caps = fabric.caps();
-        let (multicasts, gates) = (caps.multicasts == Multicasts::Hardware, fabric.gates().limits().start_gates > 0);
+        let (multicasts, gates) =
+            (caps.multicasts == Multicasts::Hardware, GateUnit::of(&fabric).limits().start_gates > 0);
         let span = world.buffer::<i32>(7)?;
         fabric.write(&span, &[1; 7])?;
         let refused = |collective| Err(FmplError::NoHardware { collective });
         let or = |there: bool, collective| if there { Ok(()) } else { refused(collective) };
         let few = span.slice(0..6)?;
         for _ in 0..3 {
-            assert_eq!(world.barrier().await, or(gates || fabric.barrier_colours() > 0, Collective::Barrier));
+            assert_eq!(world.barrier().await, or(gates || ColourBarrier::colours(&fabric) > 0, Collective::Barrier));
             assert_eq!(world.broadcast(&span, 1).await, or(multicasts, Collective::Broadcast));
             assert_eq!(world.allreduce(&few, Op::Sum).await, or(gates, Collective::Allreduce));
             assert_eq!(world.reduce(&few, Op::AbsMin, 2).await, or(gates, Collective::Reduce));

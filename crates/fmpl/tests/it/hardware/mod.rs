@@ -3,8 +3,9 @@
 mod failures;
 
 use crate::harness::{everywhere, pattern, read};
+use fabric_offload::barrier::ColourBarrier;
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, Op, Options, Rule, Scalar, Table};
-use rdma_fabric::{Caps, Fabric, Group, ProgramResult, barrier::ColourBarrier};
+use rdma_fabric::{Caps, Fabric, Group, ProgramResult};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 

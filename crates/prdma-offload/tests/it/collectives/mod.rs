@@ -6,6 +6,7 @@ mod timing;
 use crate::{disturbed, fx100};
 use checks::jobs::threads;
 use core::time::Duration;
+use fabric_offload::ControlQueue;
 use prdma_offload::{Buffer, Collectives, Form, Options, Pipeline, Request, Shape};
 use rdma_fabric::{Fabric, Group, Program, ProgramResult};
 
@@ -156,7 +157,7 @@ async fn offloaded(fabric: Fabric, form: Form) -> ProgramResult<([u32; 3], u64)>
     let buffer = Buffer::<u64>::new(&fabric, 512)?;
     let (send, receive) = (Buffer::<u64>::new(&fabric, 8)?, Buffer::<u64>::new(&fabric, 8)?);
     send.write(0, &[fabric.rank().index() as u64; 8])?;
-    let free = || fabric.queues().limits().free;
+    let free = || ControlQueue::limits(&fabric).free;
     let mut frees = vec![free()];
     let mut requests: Vec<Request> = Vec::new();
     requests.push(all.barrier_init(&options).await?);

@@ -64,7 +64,7 @@ pub enum ColourError {
 }
 
 /// The hardware barriers of a rank's node, as a provider implements them: see
-/// [`crate::barrier::ColourBarrier`].
+/// `fabric_offload::barrier::ColourBarrier`.
 pub trait Colours {
     /// Returns the number of colours, at least 1.
     fn count(&self) -> u32;

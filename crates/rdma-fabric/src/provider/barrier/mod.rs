@@ -1,5 +1,5 @@
 //! The interface of a provider with barrier units or hardware barriers: the traits, the values and
-//! wiring that they exchange, and the signals of gates. Programs use [`crate::barrier`].
+//! wiring that they exchange, and the signals of gates. Programs use `fabric_offload::barrier`.
 //!
 //! A unit has *gates*. A rank's values enter a *start/end gate* at its start half, and the result
 //! leaves it at its end half; *relay gates* are in between. Every gate has two inputs, *source
@@ -7,7 +7,7 @@
 //! of them may be null. A gate *fires* when each input that is not null has a signal of the gate's
 //! next round: it combines them, and signals its outputs that are not null. *Local* means another
 //! gate of the same rank, *remote* a gate anywhere. Gates that the members set up in this way form
-//! a dataflow graph; [`crate::barrier`] builds the usual ones for a [`Group`](crate::Group).
+//! a dataflow graph; `fabric_offload::barrier` builds the usual ones for a [`Group`](crate::Group).
 //!
 //! # Rounds
 //! Signals are numbered by the count of a gate's signals since it was set, so the signal of a

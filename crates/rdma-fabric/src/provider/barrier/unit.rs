@@ -42,7 +42,8 @@ pub enum Progress {
     Completed(Option<Values>),
 }
 
-/// The barrier unit of a rank, as a provider implements it: see [`crate::barrier::GateUnit`].
+/// The barrier unit of a rank, as a provider implements it: `fabric_offload::barrier::GateUnit`
+/// is its form for programs.
 pub trait BarrierUnit {
     /// Returns the unit's limits.
     fn limits(&self) -> BarrierLimits;

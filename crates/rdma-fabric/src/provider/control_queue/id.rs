@@ -78,7 +78,7 @@ impl fmt::Display for QueueId {
 /// bits 40 and up, and an offset in bytes below.
 ///
 /// `stadd + n` addresses the byte n further on. A STADD has meaning only on the queue on which its
-/// memory was [registered](crate::ControlQueue::register).
+/// memory was [registered](crate::provider::Queue::register).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Stadd(u64);

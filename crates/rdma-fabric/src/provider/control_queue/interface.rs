@@ -11,7 +11,8 @@ use core::{
     task::{Context, Poll},
 };
 
-/// The control queues of a rank: see [`crate::control_queue::QueueUnit::open`].
+/// The control queues of a rank: programs open them with
+/// `fabric_offload::ControlQueue::open`.
 pub trait Queues {
     /// Returns the limits of the rank's queues.
     fn limits(&self) -> QueueLimits;
@@ -28,7 +29,7 @@ pub enum QueueSide {
     Notice,
 }
 
-/// An open control queue: see [`crate::ControlQueue`].
+/// An open control queue: `fabric_offload::ControlQueue`, for programs.
 pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Returns the queue's name.
     fn id(&self) -> QueueId;

@@ -1,5 +1,6 @@
 //! The interface of a provider with control queues like those of Tofu network interfaces: the traits,
-//! and the commands and reports that they exchange. Programs use [`crate::ControlQueue`].
+//! and the commands and reports that they exchange. Programs use
+//! `fabric_offload::ControlQueue`.
 //!
 //! A control queue (CQ) is three rings. Software writes descriptors into the *transmit order queue*
 //! (TOQ), which an RDMA engine executes in order; the engine reports a command's completion in the

@@ -67,7 +67,7 @@ impl<'a> Nodes<'a> {
 
     fn count(&self) -> usize {
         match self {
-            Nodes::Job(fabric) => fabric.nodes(),
+            Nodes::Job(fabric) => fabric.facts().node_count(),
             Nodes::Listed(listed) => listed.chunk_by(|a, b| a.0 == b.0).count(),
         }
     }
@@ -88,7 +88,7 @@ impl<'a> Nodes<'a> {
         match self {
             Nodes::Job(fabric) => {
                 let node = Node::new(number as u32);
-                Some((fabric.rank_on(node, 0)?, fabric.rank_on(node, 1).is_some()))
+                Some((fabric.facts().rank_on(node, 0)?, fabric.facts().rank_on(node, 1).is_some()))
             }
             Nodes::Listed(listed) => {
                 let ranks = listed.chunk_by(|a, b| a.0 == b.0).nth(number)?;
@@ -110,8 +110,8 @@ pub(crate) fn own_node(fabric: &Fabric, memory: &GroupMemory) -> Result<(usize, 
 pub(crate) fn first_ranks(fabric: &Fabric, memory: &GroupMemory) -> Result<Vec<Rank>> {
     Ok(match Nodes::of(fabric, memory)? {
         Nodes::Job(_) => {
-            let first = |node| fabric.rank_on(Node::new(node as u32), 0);
-            (0..fabric.nodes()).filter_map(first).collect()
+            let first = |node| fabric.facts().rank_on(Node::new(node as u32), 0);
+            (0..fabric.facts().node_count()).filter_map(first).collect()
         }
         Nodes::Listed(listed) => listed.chunk_by(|a, b| a.0 == b.0).map(|ranks| ranks[0].1).collect(),
     })

@@ -64,7 +64,7 @@ impl Queue {
     /// Checks a word of this rank a number of times, where that may be worthwhile.
     #[inline(always)]
     fn is_soon(&self, word: &LocalWord<u64>, so: impl Fn(u64) -> bool) -> bool {
-        let looks = if self.fabric.is_shared(word) { SPIN_LIMIT } else { 0 };
+        let looks = if word.is_shared() { SPIN_LIMIT } else { 0 };
         (0..looks).any(|look| {
             if look > 0 {
                 spin_loop();

@@ -107,7 +107,7 @@ impl RwLock {
     /// # Errors
     /// As [`RwLock::symmetric`].
     pub fn with_policy(fabric: &Fabric, home: Rank, policy: Policy) -> impl Future<Output = Result<Self>> {
-        <Self as Lock>::symmetric_with(fabric, home, policy.choose(fabric.ranks(), fabric.nodes()))
+        <Self as Lock>::symmetric_with(fabric, home, policy.choose(fabric.ranks(), fabric.facts().node_count()))
     }
 
     /// Takes the lock shared. The puts of earlier writers are visible to gets posted afterwards.

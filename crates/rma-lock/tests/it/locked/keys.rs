@@ -15,8 +15,8 @@ fn is_shut(fabric: &Fabric, addr: RemoteAddr) -> bool {
     locked_out(fabric.remote_word::<u64>(addr))
         && locked_out(fabric.remote_word::<u32>(addr))
         && locked_out(fabric.remote_span::<u8>(addr, 8))
-        && locked_out(fabric.locate(addr, 8, 1, 1))
-        && locked_out(fabric.locate(addr, 0, 1, 1))
+        && locked_out(fabric.provider().resolve(addr, 8, 1, 1))
+        && locked_out(fabric.provider().resolve(addr, 0, 1, 1))
         && (!own || locked_out(fabric.local_word::<u64>(addr)) && locked_out(fabric.local_span::<u64>(addr, 1)))
 }
 

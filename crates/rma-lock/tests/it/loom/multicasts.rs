@@ -1,7 +1,7 @@
 //! Tests of the harness itself on multicasts, which it executes as puts.
 
 use loom_fabric::{Config, Delivery, check, run};
-use rdma_fabric::{Deps, FabricError, Multicasts, Rank};
+use rdma_fabric::{Deps, FabricError, MulticastSpan, Multicasts, Rank};
 
 #[test]
 fn multicasts_are_puts_to_each_member_at_the_post() {
@@ -30,8 +30,8 @@ fn multicasts_are_puts(delivery: Delivery) {
                 if fabric.rank() == ranks[0] {
                     let own = region.span::<u64>(&fabric, 8, 1)?;
                     fabric.write(&own, &[3])?;
-                    let both = fabric.multicast_span(&ranks.map(|rank| region.at(rank, 0)), 1)?;
-                    fabric.multicast(&both, own).await?;
+                    let both = MulticastSpan::new(&fabric, &ranks.map(|rank| region.at(rank, 0)), 1)?;
+                    both.put(&fabric, own).await?;
                     fabric.flush_all().await?;
                     fabric.put_word(&fabric.remote_word(region.at(ranks[1], 16))?, 1u64).await?;
                 } else {
@@ -51,7 +51,7 @@ fn multicasts_are_refused_where_the_capabilities_have_none() {
     check(None, 1, move || {
         run(Config::new(2, Delivery::AtFlush), |fabric| async move {
             let refused = FabricError::Unsupported { feature: &"multicast" };
-            assert_eq!(fabric.multicast_for(&[fabric.rank()]), Err(refused));
+            assert_eq!(Multicasts::reach(&fabric, &[fabric.rank()]), Err(refused));
         });
     });
 }

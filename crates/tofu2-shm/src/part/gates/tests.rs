@@ -8,10 +8,8 @@ use crate::{
     testing::Chance,
 };
 use core::time::Duration;
-use rdma_fabric::{
-    Deps, Fabric,
-    barrier::{GateError, GateId, Gates, Progress, ReduceOp, Values, Wiring},
-};
+use fabric_offload::barrier::{GateError, GateId, GateUnit, Gates, Progress, ReduceOp, Values, Wiring};
+use rdma_fabric::{Deps, Fabric};
 use std::sync::{
     Arc, Mutex, OnceLock,
     atomic::{AtomicU64, Ordering::Relaxed},
@@ -81,7 +79,7 @@ fn sum(value: u64) -> Values {
 }
 
 fn gates_of_two(fabrics: &[Fabric], gates: usize) -> [Gates; 2] {
-    [0, 1].map(|rank: usize| fabrics[rank].gates().alloc(gates).unwrap())
+    [0, 1].map(|rank: usize| GateUnit::of(&fabrics[rank]).alloc(gates).unwrap())
 }
 
 #[test]
@@ -90,10 +88,10 @@ fn an_exchange_needs_the_news_of_both() {
     let fabrics = nodes.fabrics();
     let gates = gates_of_two(&fabrics, 2);
     wire_exchange(&fabrics, &gates);
-    let poll = |me: usize| fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap();
+    let poll = |me: usize| GateUnit::of(&fabrics[me]).poll(gates[me].start(), Deps::All).unwrap();
     for round in 0..7 {
         for me in [0, 1] {
-            fabrics[me].gates().start(gates[me].start(), sum(round + me as u64)).unwrap();
+            GateUnit::of(&fabrics[me]).start(gates[me].start(), sum(round + me as u64)).unwrap();
             assert_eq!(poll(me), Progress::NotCompleted);
         }
         nodes.settle();
@@ -122,10 +120,10 @@ fn news_come_in_any_order_and_more_than_once() {
         while ended != [rounds; 2] {
             let me = chance.below(2);
             if started[me] == ended[me] && started[me] < rounds {
-                fabrics[me].gates().start(gates[me].start(), sum(100 * turn + started[me])).unwrap();
+                GateUnit::of(&fabrics[me]).start(gates[me].start(), sum(100 * turn + started[me])).unwrap();
                 started[me] += 1;
             } else if started[me] > ended[me] {
-                match fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap() {
+                match GateUnit::of(&fabrics[me]).poll(gates[me].start(), Deps::All).unwrap() {
                     Progress::NotCompleted => {}
                     Progress::Completed(values) => {
                         assert_eq!(values, Some(sum(2 * (100 * turn + ended[me]))), "turn {turn}");
@@ -152,8 +150,8 @@ fn two_rounds_ahead_and_no_further() {
     let nodes = Nodes::new(2);
     let fabrics = nodes.fabrics();
     let gates = one_way(&fabrics);
-    let start = |me: usize, value| fabrics[me].gates().start(gates[me].start(), sum(value)).unwrap();
-    let poll = |me: usize| fabrics[me].gates().poll(gates[me].start(), Deps::All).unwrap();
+    let start = |me: usize, value| GateUnit::of(&fabrics[me]).start(gates[me].start(), sum(value)).unwrap();
+    let poll = |me: usize| GateUnit::of(&fabrics[me]).poll(gates[me].start(), Deps::All).unwrap();
     for value in [10, 20] {
         start(0, value);
         assert_eq!(poll(0), Progress::Completed(None));
@@ -178,17 +176,17 @@ fn a_freed_gate_keeps_what_it_signalled() {
     let fabrics = nodes.fabrics();
     let [mine, theirs] = one_way(&fabrics);
     let gate = mine.start();
-    fabrics[0].gates().start(gate, sum(7)).unwrap();
+    GateUnit::of(&fabrics[0]).start(gate, sum(7)).unwrap();
     drop(mine);
     // Two updates: the gate was fired, and freed. The second contains the complete state.
     assert_eq!(nodes.under_way(), 2);
     nodes.deliver(1);
     nodes.deliver(0);
     // Its record is not reused until it is notified that the signal was read.
-    let again = || fabrics[0].gates().alloc(1).unwrap().start();
+    let again = || GateUnit::of(&fabrics[0]).alloc(1).unwrap().start();
     let progress = |value| {
-        fabrics[1].gates().start(theirs.start(), sum(value)).unwrap();
-        fabrics[1].gates().poll(theirs.start(), Deps::All)
+        GateUnit::of(&fabrics[1]).start(theirs.start(), sum(value)).unwrap();
+        GateUnit::of(&fabrics[1]).poll(theirs.start(), Deps::All)
     };
     assert_ne!(again().index(), gate.index());
     assert_eq!(progress(1), Ok(Progress::Completed(Some(sum(8)))));
@@ -206,9 +204,9 @@ fn wrong_names_are_told() {
     let gates = gates_of_two(&fabrics, 2);
     let ends = |to: GateId| {
         let gate = gates[0].start();
-        fabrics[0].gates().set(&[Wiring { destination_remote: Some(to), ..Wiring::none(gate) }]).unwrap();
-        fabrics[0].gates().start(gate, sum(1)).unwrap();
-        fabrics[0].gates().poll(gate, Deps::All)
+        GateUnit::of(&fabrics[0]).set(&[Wiring { destination_remote: Some(to), ..Wiring::none(gate) }]).unwrap();
+        GateUnit::of(&fabrics[0]).start(gate, sum(1)).unwrap();
+        GateUnit::of(&fabrics[0]).poll(gate, Deps::All)
     };
     let (gate, to) = (gates[0].start(), gates[1].ids()[1]);
     // The gate is not set, and is later connected to another gate.
@@ -217,22 +215,22 @@ fn wrong_names_are_told() {
     let own = gates[1].start();
     let back = Wiring { source_local: Some(own), destination_local: Some(own), ..Wiring::none(to) };
     let start = Wiring { source_local: Some(to), destination_local: Some(to), ..Wiring::none(own) };
-    fabrics[1].gates().set(&[back, start]).unwrap();
+    GateUnit::of(&fabrics[1]).set(&[back, start]).unwrap();
     assert_eq!(ends(to), elsewhere);
     let never = GateId::new(Rank::new(1), 3, 1);
     assert_eq!(ends(never), Err(GateError::Freed(never).into()));
     let none = GateId::new(Rank::new(1), 4000, 1);
     assert!(matches!(ends(none), Err(rdma_fabric::FabricError::Corrupt { .. })));
-    let freed = fabrics[1].gates().alloc(1).unwrap().start();
+    let freed = GateUnit::of(&fabrics[1]).alloc(1).unwrap().start();
     assert_eq!(ends(freed), Err(GateError::Freed(freed).into()));
     // A gate that was connected to this one, and is now connected to another.
     let fabric = &fabrics[1];
-    fabric.gates().set(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
+    GateUnit::of(fabric).set(&[Wiring { source_remote: Some(gate), ..Wiring::none(own) }]).unwrap();
     assert_eq!(ends(own), Ok(Progress::Completed(None)));
-    fabric.gates().set(&[Wiring::none(own)]).unwrap();
-    fabrics[0].gates().start(gate, sum(1)).unwrap();
+    GateUnit::of(fabric).set(&[Wiring::none(own)]).unwrap();
+    GateUnit::of(&fabrics[0]).start(gate, sum(1)).unwrap();
     let elsewhere = Err(GateError::PointsElsewhere { gate: own, by: gate }.into());
-    assert_eq!(fabrics[0].gates().poll(gate, Deps::All), elsewhere);
+    assert_eq!(GateUnit::of(&fabrics[0]).poll(gate, Deps::All), elsewhere);
 }
 
 #[test]
@@ -247,8 +245,8 @@ fn garbage_is_no_news() {
         let me = chance.below(2);
         let gate = gates[me].start();
         let done = match chance.below(2) {
-            0 => fabrics[me].gates().start(gate, sum(1)),
-            _ => fabrics[me].gates().poll(gate, Deps::All).map(drop),
+            0 => GateUnit::of(&fabrics[me]).start(gate, sum(1)),
+            _ => GateUnit::of(&fabrics[me]).poll(gate, Deps::All).map(drop),
         };
         if done.is_ok() {
             well += 1

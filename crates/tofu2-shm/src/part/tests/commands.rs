@@ -1,10 +1,11 @@
 //! Control queues of two nodes; this process transports their commands from one node to the other.
 
 use super::*;
-use rdma_fabric::{
-    Amo, ControlQueue, LocalSpan,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Stadd, Width},
 };
+use rdma_fabric::{Amo, LocalSpan};
 use std::{collections::VecDeque, sync::MutexGuard};
 
 /// The maximum number of bytes sent with a command here.
@@ -59,7 +60,8 @@ impl Between {
     /// Opens a queue of a rank, with 1000 bytes under tag 3.
     fn open(&self, rank: usize, mode: QueueMode) -> (ControlQueue, Region) {
         let fabric = self.parts[rank].fabric();
-        let (region, queue) = (fabric.alloc(BYTES).unwrap(), fabric.queues().open(QueueSpec::new(mode)).unwrap());
+        let (region, queue) =
+            (fabric.alloc(BYTES).unwrap(), ControlQueue::open(&fabric, QueueSpec::new(mode)).unwrap());
         queue.register_fixed(&region, 3).unwrap();
         (queue, region)
     }
@@ -128,7 +130,7 @@ fn every_command_is_carried_out_elsewhere() {
 fn an_arrival_releases_the_commands_that_answer_it() {
     let between = Between::new();
     let ((first, own), (second, theirs)) = (between.open(0, QueueMode::Session), between.open(1, QueueMode::Session));
-    let sender = between.parts[0].fabric().queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let sender = ControlQueue::open(&between.parts[0].fabric(), QueueSpec::new(QueueMode::Normal)).unwrap();
     for lap in 0..20u64 {
         let put = |to, lap| Command::PutInline { to, bytes: Inline::word(lap), at: AT + 8 * lap };
         first.try_post(Posting::new(put(second.id(), lap)).sps(1)).unwrap();
@@ -150,7 +152,8 @@ fn completions_wait_for_those_before_them() {
         let between = Between::new();
         let fabric = between.parts[0].fabric();
         let queue =
-            fabric.queues().open(QueueSpec::new(mode).ahead(if mode == QueueMode::Session { 9 } else { 0 })).unwrap();
+            ControlQueue::open(&fabric, QueueSpec::new(mode).ahead(if mode == QueueMode::Session { 9 } else { 0 }))
+                .unwrap();
         let region = fabric.alloc(BYTES).unwrap();
         queue.register_fixed(&region, 3).unwrap();
         let (there, _theirs) = between.open(1, QueueMode::Normal);
@@ -212,7 +215,7 @@ fn a_queue_has_a_bounded_number_under_way() {
 #[test]
 fn nobody_takes_commands_elsewhere() {
     let parts = parts(&[&[0], &[1]]);
-    let queue = parts[0].fabric().queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let queue = ControlQueue::open(&parts[0].fabric(), QueueSpec::new(QueueMode::Normal)).unwrap();
     let to = rdma_fabric::control_queue::QueueId::new(Rank::new(1), 0, 0, 0);
     queue.try_post(Posting::new(Command::PutInline { to, bytes: Inline::word(0), at: AT }).tcq(1)).unwrap();
     assert_eq!(queue.poll_tcq().unwrap().unwrap().status, Err(QueueError::NotOpen(to)));

@@ -2,6 +2,7 @@
 //! processes.
 
 use super::*;
+use fabric_offload::ControlQueue;
 use rdma_fabric::Fabric;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -29,7 +30,7 @@ pub(crate) fn name(rank: Rank) -> QueueId {
 /// A rank's fabric, queue and memory.
 pub(crate) struct RankSetup {
     pub(crate) fabric: Fabric,
-    pub(crate) queue: rdma_fabric::ControlQueue,
+    pub(crate) queue: fabric_offload::ControlQueue,
     span: LocalSpan<u64>,
     region: Region,
 }
@@ -38,7 +39,7 @@ impl RankSetup {
     pub(crate) fn new(fabric: Fabric) -> Self {
         let mode = if fabric.rank() == DIES { QueueMode::Normal } else { QueueMode::Session };
         let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(16).checked(true) };
-        let queue = fabric.queues().open(spec).unwrap();
+        let queue = ControlQueue::open(&fabric, spec).unwrap();
         assert_eq!(queue.id(), name(fabric.rank()));
         let region = fabric.alloc(4096).unwrap();
         queue.register_fixed(&region, 5).unwrap();
@@ -136,7 +137,7 @@ fn whoever_comes_next_finishes_a_command_or_reports_it() {
             if advancer {
                 target.queue.try_post(Command::Nop.into()).unwrap();
                 let more = Command::PutInline { to: name(OWNER), bytes: Inline::word(0), at: MEMORY + 512 };
-                let other = target.fabric.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+                let other = ControlQueue::open(&target.fabric, QueueSpec::new(QueueMode::Normal)).unwrap();
                 other.try_post(Posting::new(more).sps(1)).unwrap();
             }
             let all: Vec<Completion> = core::iter::from_fn(|| owner.queue.poll_tcq().unwrap()).collect();
@@ -206,15 +207,15 @@ fn the_control_queues_of_the_dead_are_taken_over() {
     let job = Job::of_threads(plan).unwrap();
     let [alive, dead] = [0, 1].map(|rank| testing::fabric(&job, rank));
     let spec = QueueSpec { number: Some(7), ..QueueSpec::new(QueueMode::Exclusive).on(3).depth(2) };
-    let theirs = dead.queues().open(spec).unwrap();
-    assert_eq!(alive.queues().limits().free, 47, "the ranks of a node share them");
-    let refused = alive.queues().open(spec).unwrap_err();
+    let theirs = ControlQueue::open(&dead, spec).unwrap();
+    assert_eq!(ControlQueue::limits(&alive).free, 47, "the ranks of a node share them");
+    let refused = ControlQueue::open(&alive, spec).unwrap_err();
     assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse(_))));
     job.control.set_ended(1);
-    assert_eq!(alive.queues().limits().free, 48);
-    let mine = alive.queues().open(spec).unwrap();
+    assert_eq!(ControlQueue::limits(&alive).free, 48);
+    let mine = ControlQueue::open(&alive, spec).unwrap();
     drop(theirs);
-    assert_eq!(alive.queues().limits().free, 47, "it gives back only what is its own");
+    assert_eq!(ControlQueue::limits(&alive).free, 47, "it gives back only what is its own");
     drop(mine);
-    assert_eq!(alive.queues().limits().free, 48);
+    assert_eq!(ControlQueue::limits(&alive).free, 48);
 }

@@ -6,7 +6,8 @@ use crate::{
     testing::Chance,
 };
 use core::{sync::atomic::Ordering::Relaxed, time::Duration};
-use rdma_fabric::{Amo, Fabric, Refused, control_queue::Width};
+use fabric_offload::{ControlQueue, control_queue::Width};
+use rdma_fabric::{Amo, Fabric, Refused};
 
 fn garble(word: &core::sync::atomic::AtomicU64, chance: &mut Chance) {
     let now = word.load(Relaxed);
@@ -57,7 +58,7 @@ fn vandalise(job: &Job, queues: &[QueueId], chance: &mut Chance) {
 struct Worker {
     fabric: Fabric,
     /// The rank's queues, each with the memory registered on it.
-    queues: Vec<(rdma_fabric::ControlQueue, Region)>,
+    queues: Vec<(fabric_offload::ControlQueue, Region)>,
 }
 
 impl Worker {
@@ -70,7 +71,7 @@ impl Worker {
             0 if self.queues.len() < 3 => {
                 let mode = chance.one(&[QueueMode::Normal, QueueMode::Session, QueueMode::Session]);
                 let spec = QueueSpec { mrq_depth: 8, ..QueueSpec::new(mode).depth(16).checked(chance.below(2) == 0) };
-                let queue = self.fabric.queues().open(spec.ahead(chance.below(16) as u32))?;
+                let queue = ControlQueue::open(&self.fabric, spec.ahead(chance.below(16) as u32))?;
                 let region = self.fabric.alloc(4096)?;
                 queue.register_fixed(&region, 1)?;
                 names.push(queue.id());

@@ -6,6 +6,7 @@ use super::{
     *,
 };
 use crate::{JOB_VARIABLE, Launcher, run_rank_with};
+use fabric_offload::ControlQueue;
 use rdma_fabric::Fabric;
 use rustix::process::{Signal, getpid, kill_process};
 use std::{
@@ -99,7 +100,7 @@ async fn play(fabric: Fabric, label: DeathPoint) {
             // The target checks only after all this, because it must not execute commands itself.
             let to = super::deaths::name(TARGET);
             let over = Command::PutInline { to, bytes: Inline::word(1), at: MEMORY + 1024 };
-            let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+            let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal)).unwrap();
             queue.try_post(over.into()).unwrap();
         }
         _ => {

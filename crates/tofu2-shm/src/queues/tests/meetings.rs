@@ -4,16 +4,17 @@
 use super::*;
 use crate::queues::view::View;
 use core::time::Duration;
+use fabric_offload::ControlQueue;
 use rdma_fabric::Fabric;
 
 /// A session queue in checking mode, and memory on it.
-fn session(fabric: &Fabric, depth: u32, ahead: u32) -> (rdma_fabric::ControlQueue, Region, Stadd) {
+fn session(fabric: &Fabric, depth: u32, ahead: u32) -> (fabric_offload::ControlQueue, Region, Stadd) {
     let spec = QueueSpec::new(QueueMode::Session).depth(depth).ahead(ahead).checked(true);
     open(fabric, spec)
 }
 
-fn open(fabric: &Fabric, spec: QueueSpec) -> (rdma_fabric::ControlQueue, Region, Stadd) {
-    let queue = fabric.queues().open(spec).unwrap();
+fn open(fabric: &Fabric, spec: QueueSpec) -> (fabric_offload::ControlQueue, Region, Stadd) {
+    let queue = ControlQueue::open(fabric, spec).unwrap();
     let region = fabric.alloc(4096).unwrap();
     let at = queue.register(&region).unwrap();
     (queue, region, at)
@@ -48,7 +49,7 @@ fn what_a_long_copy_tells_its_target_does_not_land_in_a_later_region() {
     let job = job(4 << 20);
     let (sender, target) = (testing::fabric(&job, 0), testing::fabric(&job, 1));
     let (queue, region, at) = session(&target, 2048, 0);
-    let normal = sender.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let normal = ControlQueue::open(&sender, QueueSpec::new(QueueMode::Normal)).unwrap();
     let source = sender.alloc(4096).unwrap();
     let from = normal.register(&source).unwrap();
     let (reached, has_reached) = std::sync::mpsc::channel();
@@ -96,7 +97,7 @@ fn a_ring_that_empties_meanwhile_is_not_stuck() {
     let over = core::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let normal = other.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+            let normal = ControlQueue::open(&other, QueueSpec::new(QueueMode::Normal)).unwrap();
             while !over.load(core::sync::atomic::Ordering::Relaxed) {
                 let (read, scheduled) = View::find(inner(&other).job(), to).unwrap().turns().standing();
                 if read == scheduled {
@@ -118,7 +119,7 @@ fn who_stands_behind_another_is_not_stuck() {
     let job = job(4 << 20);
     let (owner, other) = (testing::fabric(&job, 0), testing::fabric(&job, 1));
     let (queue, _region, at) = session(&owner, 2, 0);
-    let normal = other.queues().open(QueueSpec::new(QueueMode::Normal)).unwrap();
+    let normal = ControlQueue::open(&other, QueueSpec::new(QueueMode::Normal)).unwrap();
     let credit = || normal.try_post(Posting::new(nothing(queue.id(), at)).sps(1)).unwrap();
     let mut cx = task::Context::from_waker(task::Waker::noop());
     let post = || queue.post(Posting::new(Command::Nop), Deps::All);

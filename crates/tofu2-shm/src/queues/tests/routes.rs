@@ -2,7 +2,8 @@
 //! commands immediately and on a session queue, where the executor caches the route.
 
 use super::*;
-use rdma_fabric::{ControlQueue as Queue, Fabric};
+use fabric_offload::ControlQueue;
+use rdma_fabric::Fabric;
 
 const TAG: u8 = 5;
 const AT: Stadd = Stadd::fixed(TAG);
@@ -10,15 +11,15 @@ const AT: Stadd = Stadd::fixed(TAG);
 /// A rank's fabric, queue and memory.
 struct Side {
     fabric: Fabric,
-    queue: Queue,
+    queue: ControlQueue,
     region: Region,
 }
 
 /// Opens a queue with credit for everything that the tests post.
-fn open(fabric: &Fabric, mode: QueueMode) -> Queue {
+fn open(fabric: &Fabric, mode: QueueMode) -> ControlQueue {
     let ahead = if mode == QueueMode::Session { 63 } else { 0 };
     let spec = QueueSpec { number: Some(2), ..QueueSpec::new(mode).on(1).depth(64).ahead(ahead) };
-    fabric.queues().open(QueueSpec { mrq_depth: 8, ..spec }).unwrap()
+    ControlQueue::open(fabric, QueueSpec { mrq_depth: 8, ..spec }).unwrap()
 }
 
 impl Side {
@@ -179,7 +180,7 @@ fn own_memory_that_was_given_back() {
 }
 
 /// Returns the provider's queue below a queue.
-fn below(queue: &Queue) -> &super::super::queue::Queue {
+fn below(queue: &ControlQueue) -> &super::super::queue::Queue {
     let queue: &dyn std::any::Any = queue.provider();
     queue.downcast_ref().unwrap()
 }

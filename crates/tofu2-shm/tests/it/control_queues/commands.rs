@@ -1,25 +1,26 @@
 //! The effects and reports of each command, on normal queues unless stated otherwise.
 
 use super::fixture::{Fixture, alone, completed_tags, session_of};
-use rdma_fabric::{
-    Amo, FabricError, Rank, Refused,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{
         Blocks, Command, Inline, MrqKind, MrqNotice, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width,
     },
 };
+use rdma_fabric::{Amo, FabricError, Rank, Refused};
 
 /// Runs `test` with each kind of queue as the poster: commands behave the same on all.
-fn both(test: impl Fn(&Fixture, &rdma_fabric::ControlQueue, Stadd) + Sync) {
+fn both(test: impl Fn(&Fixture, &fabric_offload::ControlQueue, Stadd) + Sync) {
     alone(|fixture| test(fixture, &fixture.normal, fixture.at));
     alone(|fixture| {
-        let ahead = fixture.fabric.queues().open(session_of(64).ahead(63)).unwrap();
+        let ahead = ControlQueue::open(&fixture.fabric, session_of(64).ahead(63)).unwrap();
         let region = fixture.fabric.alloc(8192).unwrap();
         let own = ahead.register(&region).unwrap();
         test(fixture, &ahead, own);
     });
 }
 
-fn notices(queue: &rdma_fabric::ControlQueue) -> Vec<MrqNotice> {
+fn notices(queue: &fabric_offload::ControlQueue) -> Vec<MrqNotice> {
     core::iter::from_fn(|| queue.poll_mrq().unwrap()).collect()
 }
 
@@ -189,13 +190,13 @@ fn read_only_memory_refuses_writes_of_others_and_atomics() {
 fn numbers_out_of_range_are_refused_at_once() {
     alone(|fixture| {
         let to = fixture.session.id();
-        let refuse = |queue: &rdma_fabric::ControlQueue, posting: Posting, wanted: (u64, u64)| {
+        let refuse = |queue: &fabric_offload::ControlQueue, posting: Posting, wanted: (u64, u64)| {
             let refused = queue.try_post(posting);
             let Err(Refused::Failed(FabricError::Queue(error), ())) = refused else { panic!("{refused:?}") };
             let QueueError::Limit { value, limit, .. } = *error else { panic!("{error:?}") };
             assert_eq!((value, limit), wanted);
         };
-        let longest = fixture.fabric.queues().limits().longest;
+        let longest = ControlQueue::limits(&fixture.fabric).longest;
         assert_eq!(longest, 16_777_215);
         let put = |len, blocks| Command::Put { to, from: fixture.at, at: fixture.there, len, blocks };
         refuse(&fixture.normal, put(longest + 1, Blocks::ONE).into(), (longest as u64 + 1, longest.into()));
@@ -211,7 +212,7 @@ fn numbers_out_of_range_are_refused_at_once() {
 #[test]
 fn a_normal_ring_full_of_delayed_starts_is_busy() {
     alone(|fixture| {
-        let queue = fixture.fabric.queues().open(QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
+        let queue = ControlQueue::open(&fixture.fabric, QueueSpec::new(QueueMode::Normal).depth(8)).unwrap();
         (0..7).for_each(|_| queue.try_post(Posting::new(Command::Nop).delayed().tcq(1)).unwrap());
         assert!(matches!(queue.try_post(Command::Nop.into()), Err(Refused::Full(()))));
         assert_eq!(queue.poll_tcq(), Ok(None));
@@ -229,7 +230,7 @@ fn a_normal_ring_full_of_delayed_starts_is_busy() {
 fn an_overflowing_receive_queue_stops_its_queue() {
     alone(|fixture| {
         let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Normal) };
-        let small = fixture.fabric.queues().open(spec).unwrap();
+        let small = ControlQueue::open(&fixture.fabric, spec).unwrap();
         let region = fixture.fabric.alloc(64).unwrap();
         let at = small.register(&region).unwrap();
         let overflow = QueueError::MrqOverflow { queue: small.id(), depth: 4 };

@@ -1,18 +1,19 @@
 //! The tests' fixture: a rank with a normal queue, a session queue, and memory that is registered
 //! on both.
 
-use rdma_fabric::{
-    ControlQueue as Queue, Fabric, LocalSpan,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Fabric, LocalSpan};
 
 /// The number of words of the memory.
 pub(crate) const WORDS: usize = 1024;
 
 pub(crate) struct Fixture {
     pub(crate) fabric: Fabric,
-    pub(crate) normal: Queue,
-    pub(crate) session: Queue,
+    pub(crate) normal: ControlQueue,
+    pub(crate) session: ControlQueue,
     /// The memory's address on the normal queue.
     pub(crate) at: Stadd,
     /// The memory's address on the session queue.
@@ -41,8 +42,8 @@ pub(crate) fn alone(test: impl Fn(&Fixture) + Sync) {
 impl Fixture {
     pub(crate) fn new(fabric: Fabric, spec: QueueSpec) -> Self {
         let region = fabric.alloc(8 * WORDS).unwrap();
-        let normal = fabric.queues().open(QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
-        let session = fabric.queues().open(spec).unwrap();
+        let normal = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal).checked(false)).unwrap();
+        let session = ControlQueue::open(&fabric, spec).unwrap();
         let (at, there) = (normal.register(&region).unwrap(), session.register(&region).unwrap());
         let span = region.span::<u64>(&fabric, 0, WORDS).unwrap();
         Fixture { fabric, normal, session, at, there, span, _region: region }
@@ -94,6 +95,6 @@ impl Fixture {
 }
 
 /// Takes all completions of `queue` and returns their tags.
-pub(crate) fn completed_tags(queue: &Queue) -> Vec<u64> {
+pub(crate) fn completed_tags(queue: &ControlQueue) -> Vec<u64> {
     core::iter::from_fn(|| queue.poll_tcq().unwrap()).map(|done| done.tag).collect()
 }

@@ -2,10 +2,11 @@
 
 use super::fixture::session_of;
 use core::time::Duration;
-use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Blocks, Command, Inline, MrqKind, Posting, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, Group, ProgramResult, Rank};
 use tofu2_shm::{JobError, Threads, block_on};
 
 const MEMORY: Stadd = Stadd::fixed(1);
@@ -34,7 +35,7 @@ async fn broadcast(fabric: Fabric) -> ProgramResult<()> {
     let words = (BLOCKS * LEN / 8) as usize;
     let span = region.span::<u64>(&fabric, 0, words)?;
     let mode = if me == 0 { QueueMode::Normal } else { QueueMode::Session };
-    let queue = fabric.queues().open(at(QueueSpec::new(mode).checked(true), 0))?;
+    let queue = ControlQueue::open(&fabric, at(QueueSpec::new(mode).checked(true), 0))?;
     queue.register_fixed(&region, 1)?;
     for round in 1..=20u64 {
         let blocks = Blocks { count: BLOCKS, stride: LEN.into() };
@@ -83,9 +84,9 @@ fn releases_from_everywhere_are_executed_once() {
             let mut world = Group::world(&fabric).await?;
             let region = fabric.alloc(64)?;
             let me = fabric.rank().number();
-            let normal = fabric.queues().open(at(QueueSpec::new(QueueMode::Normal), 0))?;
+            let normal = ControlQueue::open(&fabric, at(QueueSpec::new(QueueMode::Normal), 0))?;
             // Deep enough for all commands, so that credit never gets a whole ring ahead.
-            let session = fabric.queues().open(at(session_of(1 << 14).checked(true), 1))?;
+            let session = ControlQueue::open(&fabric, at(session_of(1 << 14).checked(true), 1))?;
             normal.register_fixed(&region, 1)?;
             session.register_fixed(&region, 1)?;
             // Every command adds one at the next rank and is reported to this one.
@@ -121,8 +122,8 @@ fn a_progress_thread_goes_on_while_its_rank_computes() {
     let run = |fabric: Fabric| {
         let region = fabric.alloc(64)?;
         let spec = session_of(1 << 16);
-        let [a, b] = [0, 1].map(|engine| fabric.queues().open(at(spec, engine)).expect("a queue"));
-        let count = fabric.queues().open(at(QueueSpec::new(QueueMode::Normal), 2))?;
+        let [a, b] = [0, 1].map(|engine| ControlQueue::open(&fabric, at(spec, engine)).expect("a queue"));
+        let count = ControlQueue::open(&fabric, at(QueueSpec::new(QueueMode::Normal), 2))?;
         [&a, &b, &count].into_iter().try_for_each(|queue| queue.register_fixed(&region, 1).map(drop))?;
         let empty = Inline::new(&[]).expect("short");
         let release = |to| Posting::new(Command::PutInline { to, bytes: empty, at: MEMORY }).sps(1);
@@ -150,7 +151,7 @@ fn a_progress_thread_goes_on_while_its_rank_computes() {
 fn a_wait_ends_with_the_loss_of_whom_it_depends_on() {
     let run = |fabric: Fabric| {
         block_on(async {
-            let queue = fabric.queues().open(at(session_of(4), 0))?;
+            let queue = ControlQueue::open(&fabric, at(session_of(4), 0))?;
             Group::world(&fabric).await?.barrier().await?;
             if fabric.rank() == Rank::new(1) {
                 return Err("on purpose".into());
@@ -178,8 +179,8 @@ fn what_others_execute_wakes_who_waits() {
             let mut world = Group::world(&fabric).await?;
             let me = fabric.rank().number();
             let region = fabric.alloc(64)?;
-            let session = fabric.queues().open(at(session_of(8), 0))?;
-            let normal = fabric.queues().open(at(QueueSpec::new(QueueMode::Normal), 1))?;
+            let session = ControlQueue::open(&fabric, at(session_of(8), 0))?;
+            let normal = ControlQueue::open(&fabric, at(QueueSpec::new(QueueMode::Normal), 1))?;
             session.register_fixed(&region, 1)?;
             normal.register_fixed(&region, 1)?;
             world.barrier().await?;

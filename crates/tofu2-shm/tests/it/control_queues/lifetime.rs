@@ -1,13 +1,14 @@
 //! Opening, registering and closing of queues, and the state afterwards.
 
 use super::fixture::{alone, session_of};
-use rdma_fabric::{
-    FabricError, OwnedMemory, Uses,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueError, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{FabricError, OwnedMemory, Uses};
 use tofu2_shm::QueueMachine;
 
-fn word(to: &rdma_fabric::ControlQueue, at: Stadd) -> Command {
+fn word(to: &fabric_offload::ControlQueue, at: Stadd) -> Command {
     Command::PutInline { to: to.id(), bytes: Inline::word(1), at }
 }
 
@@ -22,20 +23,20 @@ fn a_node_has_as_many_queues_as_its_machine() {
         threads
             .run_with(|fabric| {
                 let all = u32::from(machine.engines) * u32::from(machine.queues_per_engine);
-                assert_eq!(fabric.queues().limits().free, all);
+                assert_eq!(ControlQueue::limits(&fabric).free, all);
                 let spec = QueueSpec { mrq_depth: 2, ..session_of(2) };
                 let sessions = u32::from(machine.engines) * machine.session.count_ones();
-                let open: Vec<_> = (0..sessions).map(|_| fabric.queues().open(spec).unwrap()).collect();
-                assert_eq!(fabric.queues().open(spec).unwrap_err(), QueueError::NoneFree(sessions).into());
-                assert_eq!(fabric.queues().limits().free, all - sessions);
+                let open: Vec<_> = (0..sessions).map(|_| ControlQueue::open(&fabric, spec).unwrap()).collect();
+                assert_eq!(ControlQueue::open(&fabric, spec).unwrap_err(), QueueError::NoneFree(sessions).into());
+                assert_eq!(ControlQueue::limits(&fabric).free, all - sessions);
                 let engines: Vec<u8> = open.iter().map(|queue| queue.id().engine()).collect();
                 assert!(engines.starts_with(&[0, 1, 2, 3]), "where fewest are open");
                 let one = open[3].id();
                 let again = QueueSpec { engine: Some(one.engine()), number: Some(one.number()), ..spec };
-                assert_eq!(fabric.queues().open(again).unwrap_err(), QueueError::InUse(one).into());
+                assert_eq!(ControlQueue::open(&fabric, again).unwrap_err(), QueueError::InUse(one).into());
                 drop(open);
-                assert_eq!(fabric.queues().limits().free, all);
-                assert_eq!(fabric.queues().open(again).unwrap().id(), one);
+                assert_eq!(ControlQueue::limits(&fabric).free, all);
+                assert_eq!(ControlQueue::open(&fabric, again).unwrap().id(), one);
                 Ok(())
             })
             .unwrap();
@@ -47,9 +48,9 @@ fn tofud_keeps_some_queues_for_sessions() {
     let threads = checks::jobs::threads(1).segment_bytes(4 << 20).queue_machine(QueueMachine::TOFUD);
     let run = threads.run_with(|fabric| {
         let at = |mode, number| QueueSpec { number: Some(number), mrq_depth: 2, ..QueueSpec::new(mode).on(5).depth(2) };
-        assert!(fabric.queues().open(at(QueueMode::Session, 3)).is_ok());
+        assert!(ControlQueue::open(&fabric, at(QueueMode::Session, 3)).is_ok());
         for spec in [at(QueueMode::Session, 4), at(QueueMode::Normal, 1), at(QueueMode::Exclusive, 0)] {
-            assert!(fabric.queues().open(spec).is_err_and(is_beyond_a_limit), "{spec:?}");
+            assert!(ControlQueue::open(&fabric, spec).is_err_and(is_beyond_a_limit), "{spec:?}");
         }
         Ok(())
     });
@@ -60,15 +61,15 @@ fn tofud_keeps_some_queues_for_sessions() {
 fn normal_queues_share_a_control_queue() {
     alone(|fixture| {
         let spec = QueueSpec { mrq_depth: 2, ..QueueSpec::new(QueueMode::Normal).on(2).depth(2) };
-        let free = fixture.fabric.queues().limits().free;
-        let open: Vec<_> = (0..9).map(|_| fixture.fabric.queues().open(spec).unwrap()).collect();
+        let free = ControlQueue::limits(&fixture.fabric).free;
+        let open: Vec<_> = (0..9).map(|_| ControlQueue::open(&fixture.fabric, spec).unwrap()).collect();
         let names: Vec<_> = open.iter().map(|queue| (queue.id().number(), queue.id().context())).collect();
         let first = names[0].0;
         assert_eq!(names[..8], [0, 1, 2, 3, 4, 5, 6, 7].map(|context| (first, context)));
         assert_eq!(names[8], (first + 1, 0));
-        assert_eq!(fixture.fabric.queues().limits().free, free - 2);
+        assert_eq!(ControlQueue::limits(&fixture.fabric).free, free - 2);
         let exclusive = QueueSpec { number: Some(first), mode: QueueMode::Exclusive, ..spec };
-        let refused = fixture.fabric.queues().open(exclusive).unwrap_err();
+        let refused = ControlQueue::open(&fixture.fabric, exclusive).unwrap_err();
         assert!(matches!(refused, FabricError::Queue(error) if matches!(*error, QueueError::InUse(_))));
     });
 }
@@ -91,7 +92,7 @@ fn wrong_sizes_are_refused() {
             QueueSpec { number: Some(255), ..spec.on(255) },
         ];
         for spec in wrong {
-            assert!(fixture.fabric.queues().open(spec).is_err_and(is_beyond_a_limit), "{spec:?}");
+            assert!(ControlQueue::open(&fixture.fabric, spec).is_err_and(is_beyond_a_limit), "{spec:?}");
         }
     });
 }
@@ -104,21 +105,21 @@ fn queues_take_memory_and_give_it_back() {
             for _ in 0..20 {
                 let mut open = Vec::new();
                 let error = loop {
-                    match fabric.queues().open(session_of(1 << 12)) {
+                    match ControlQueue::open(&fabric, session_of(1 << 12)) {
                         Ok(queue) => open.push(queue),
                         Err(error) => break error,
                     }
                 };
                 assert!(matches!(error, FabricError::OutOfMemory(_)), "{error}");
-                assert!(!open.is_empty() && fabric.queues().limits().free == 48 - open.len() as u32);
+                assert!(!open.is_empty() && ControlQueue::limits(&fabric).free == 48 - open.len() as u32);
             }
             // No region key gives access to a queue's memory.
-            let queue = fabric.queues().open(session_of(8)).unwrap();
+            let queue = ControlQueue::open(&fabric, session_of(8)).unwrap();
             for index in 0..4096 {
                 for generation in [1, 3, 5, 41, 43] {
                     let region = rdma_fabric::RegionKey { index, generation };
                     let addr = rdma_fabric::RemoteAddr { rank: fabric.rank(), region, offset: 0 };
-                    assert!(fabric.locate(addr, 0, 1, 1).is_err());
+                    assert!(fabric.provider().resolve(addr, 0, 1, 1).is_err());
                 }
             }
             drop(queue);
@@ -163,7 +164,7 @@ fn automatic_tags_run_out() {
 #[test]
 fn memory_that_was_not_allocated_is_refused() {
     alone(|fixture| {
-        let region = fixture.fabric.adopt(OwnedMemory::new(vec![0u64; 8]), Uses::Transfers).unwrap();
+        let region = OwnedMemory::new(vec![0u64; 8]).register(&fixture.fabric, Uses::Transfers).unwrap();
         assert!(matches!(fixture.normal.register(&region), Err(FabricError::Unsupported { .. })));
     });
 }
@@ -186,7 +187,7 @@ fn an_address_means_something_on_one_queue_only() {
         fixture.normal.try_post(Posting::new(word(&fixture.session, fixture.at)).local(0)).unwrap();
         let none = QueueError::NoSuchTag { queue: fixture.session.id(), stadd: fixture.at };
         assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(none));
-        assert!(!fixture.fabric.queues().limits().shared_address_space);
+        assert!(!ControlQueue::limits(&fixture.fabric).shared_address_space);
     });
 }
 
@@ -194,8 +195,8 @@ fn an_address_means_something_on_one_queue_only() {
 fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
     let threads = checks::jobs::threads(1).segment_bytes(4 << 20).shared_address_space(true);
     let run = threads.run_with(|fabric| {
-        assert!(fabric.queues().limits().shared_address_space);
-        let [a, b] = [(); 2].map(|()| fabric.queues().open(session_of(8).ahead(7)).unwrap());
+        assert!(ControlQueue::limits(&fabric).shared_address_space);
+        let [a, b] = [(); 2].map(|()| ControlQueue::open(&fabric, session_of(8).ahead(7)).unwrap());
         let region = fabric.alloc(64).unwrap();
         let at = a.register(&region).unwrap();
         assert_eq!(b.register(&region), Ok(at));
@@ -214,7 +215,7 @@ fn a_shared_address_space_is_a_machine_that_tofu2_is_not() {
 #[test]
 fn closing_drops_blocked_commands_and_tells_how_many() {
     alone(|fixture| {
-        let queue = fixture.fabric.queues().open(session_of(32)).unwrap();
+        let queue = ControlQueue::open(&fixture.fabric, session_of(32)).unwrap();
         let region = fixture.fabric.alloc(64).unwrap();
         let at = queue.register(&region).unwrap();
         let long = Command::PutInline { to: queue.id(), bytes: Inline::new(&[1; 20]).unwrap(), at };
@@ -228,7 +229,7 @@ fn closing_drops_blocked_commands_and_tells_how_many() {
         assert_eq!(fixture.normal.poll_mrq().unwrap().unwrap().status, Err(not_open));
         // The next queue has the same id and inherits nothing else.
         let again = QueueSpec { engine: Some(old.engine()), number: Some(old.number()), ..session_of(32) };
-        let queue = fixture.fabric.queues().open(again).unwrap();
+        let queue = ControlQueue::open(&fixture.fabric, again).unwrap();
         assert_eq!(queue.id(), old);
         queue.register(&region).unwrap();
         assert_eq!(queue.pointers().scheduled, 0);
@@ -242,7 +243,7 @@ fn closing_drops_blocked_commands_and_tells_how_many() {
 #[test]
 fn closing_reports_an_error_that_nobody_heard() {
     alone(|fixture| {
-        let queue = fixture.fabric.queues().open(session_of(8).ahead(4)).unwrap();
+        let queue = ControlQueue::open(&fixture.fabric, session_of(8).ahead(4)).unwrap();
         let wrong = Stadd::fixed(3);
         queue.try_post(Command::put(queue.id(), wrong, wrong, 8).into()).unwrap();
         let error = QueueError::NoSuchTag { queue: queue.id(), stadd: wrong };

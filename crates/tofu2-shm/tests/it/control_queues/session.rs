@@ -1,10 +1,11 @@
 //! Session mode: one test for each row of the table in the contract's source, named after the row.
 
 use super::fixture::{alone, alone_with, completed_tags, session_of};
-use rdma_fabric::{
-    Amo, FabricError, Refused,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Blocks, Command, Inline, MrqKind, Posting, QueueError, QueueMode, QueueSpec, Width},
 };
+use rdma_fabric::{Amo, FabricError, Refused};
 
 fn is_full(posted: Result<(), Refused<()>>) -> bool {
     matches!(posted, Err(Refused::Full(())))
@@ -205,7 +206,7 @@ fn a_normal_queue_ignores_advances() {
 fn a_checked_poster_learns_of_advances_that_move_nothing() {
     alone(|fixture| {
         let spec = QueueSpec::new(QueueMode::Exclusive).checked(true);
-        let checked = fixture.fabric.queues().open(spec).unwrap();
+        let checked = ControlQueue::open(&fixture.fabric, spec).unwrap();
         let ignored = QueueError::CreditIgnored { queue: checked.id(), sps: 3 };
         let nop = checked.try_post(Posting::new(Command::Nop).sps(3));
         assert!(matches!(nop, Err(Refused::Failed(FabricError::Queue(error), ())) if *error == ignored));
@@ -224,7 +225,7 @@ fn a_checked_poster_learns_of_advances_that_move_nothing() {
 #[test]
 fn any_queue_may_send_credit() {
     alone(|fixture| {
-        let other = fixture.fabric.queues().open(session_of(8).ahead(4)).unwrap();
+        let other = ControlQueue::open(&fixture.fabric, session_of(8).ahead(4)).unwrap();
         fixture.queue(fixture.store(0, 1));
         other.try_post(Posting::new(fixture.store(9, 9)).sps(1)).unwrap();
         assert_eq!((fixture.word(9), fixture.word(0)), (9, 1));
@@ -291,7 +292,7 @@ fn a_delayed_start_waits_for_the_next_posting() {
 #[test]
 fn a_cycle_of_queues_runs_on_and_captures_nobody() {
     alone(|fixture| {
-        let other = fixture.fabric.queues().open(session_of(8)).unwrap();
+        let other = ControlQueue::open(&fixture.fabric, session_of(8)).unwrap();
         let region = fixture.fabric.alloc(64).unwrap();
         let there = other.register(&region).unwrap();
         // Each command of one queue releases one of the other, far more than one call executes.

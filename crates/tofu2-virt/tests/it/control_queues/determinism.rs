@@ -2,10 +2,11 @@
 
 use super::script::AT;
 use crate::start::{NETWORKS, all_differ, fx100};
-use rdma_fabric::{
-    Amo, Deps, Fabric, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_virt::{Job, NetworkModel, QueueKind, Stats};
 
@@ -15,11 +16,11 @@ pub(crate) async fn mixture(fabric: Fabric, laps: u64) -> ProgramResult<u64> {
     let me = fabric.rank().number();
     let ranks = fabric.ranks() as u32;
     let home = fabric.alloc_symmetric(4096).await?;
-    let ring = fabric.queues().open(QueueSpec::new(QueueMode::Session).on(0))?;
-    let other = fabric.queues().open(QueueSpec::new(QueueMode::Normal).on(1))?;
+    let ring = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).on(0))?;
+    let other = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal).on(1))?;
     ring.register_fixed(&home, 0)?;
     other.register_fixed(&home, 0)?;
-    let per_node = fabric.queues().limits().free;
+    let per_node = ControlQueue::limits(&fabric).free;
     fabric.sleep(Duration::from_micros(1)).await;
     // The ranks of a node open theirs in rank order.
     let id = |rank: u32, engine: u8| QueueId::new(Rank::new(rank), engine, (rank % 2) as u8, 0);

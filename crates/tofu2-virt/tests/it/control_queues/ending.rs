@@ -2,10 +2,11 @@
 
 use super::script::AT;
 use crate::start::{NETWORKS, fx100, opened};
-use rdma_fabric::{
-    Amo, Deps, Fabric, FabricError, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_virt::JobError;
 
@@ -20,7 +21,7 @@ const NOP: Posting = Posting::new(Command::Nop);
 
 /// All ranks wait for each other, on queues that no rank will ever advance.
 async fn all_wait(fabric: Fabric, wait: Wait, again: bool) -> ProgramResult<FabricError> {
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(4))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).depth(4))?;
     for _ in 0..3 {
         queue.post(NOP.tcq(0), Deps::All).await?;
     }
@@ -57,7 +58,7 @@ async fn left_alone(fabric: Fabric, wait: Wait, fail: bool) -> ProgramResult<Opt
         }
         return Ok(None);
     }
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(2))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).depth(2))?;
     queue.post(NOP.tcq(0), Deps::All).await?;
     let one = Deps::One(Rank::new(1));
     let error = match wait {

@@ -1,10 +1,11 @@
 //! The control queues of a node, and their assignment to ranks.
 
 use crate::start::fx100;
-use rdma_fabric::{
-    Fabric, FabricError, ProgramResult,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{QueueError, QueueMode, QueueSpec},
 };
+use rdma_fabric::{Fabric, FabricError, ProgramResult};
 use std::time::Duration;
 use tofu2_virt::Platform;
 
@@ -14,13 +15,13 @@ async fn open_all(fabric: Fabric, spec: QueueSpec) -> ProgramResult<(Vec<(u8, u8
     fabric.sleep(Duration::from_micros(fabric.rank().number().into())).await;
     let mut queues = vec![];
     let error = loop {
-        match fabric.queues().open(spec) {
+        match ControlQueue::open(&fabric, spec) {
             Ok(queue) => queues.push(queue),
             Err(error) => break error,
         }
     };
     if spec.engine.is_none() {
-        assert_eq!(fabric.queues().limits().free, 0);
+        assert_eq!(ControlQueue::limits(&fabric).free, 0);
     }
     fabric.sleep(Duration::from_millis(1)).await;
     Ok((queues.iter().map(|q| (q.id().engine(), q.id().number(), q.id().context())).collect(), error))
@@ -69,8 +70,8 @@ fn tofud_has_other_limits() {
 
 async fn misuse(fabric: Fabric) -> ProgramResult<()> {
     let session = QueueSpec::new(QueueMode::Session);
-    let error = |spec| fabric.queues().open(spec).err().map(|error| error.to_string()).unwrap_or_default();
-    let first = fabric.queues().open(QueueSpec { number: Some(4), ..session.on(1) })?;
+    let error = |spec| ControlQueue::open(&fabric, spec).err().map(|error| error.to_string()).unwrap_or_default();
+    let first = ControlQueue::open(&fabric, QueueSpec { number: Some(4), ..session.on(1) })?;
     assert_eq!(error(first.spec()), "CQ 1.4 of rank 0 is in use; close it or open another");
     let normal = QueueSpec { number: Some(4), ..QueueSpec::new(QueueMode::Normal).on(1) };
     assert_eq!(error(normal), "CQ 1.4 of rank 0 is in use; close it or open another");
@@ -91,16 +92,16 @@ async fn misuse(fabric: Fabric) -> ProgramResult<()> {
     // Closed queues become available again, with the same ids.
     let id = first.id();
     drop(first);
-    assert_eq!(fabric.queues().open(normal)?.id(), id);
+    assert_eq!(ControlQueue::open(&fabric, normal)?.id(), id);
     // Contexts may be closed in any order.
     let shared = QueueSpec::new(QueueMode::Normal).on(3);
-    let mut queues = (0..4).map(|_| fabric.queues().open(shared)).collect::<Result<Vec<_>, _>>()?;
+    let mut queues = (0..4).map(|_| ControlQueue::open(&fabric, shared)).collect::<Result<Vec<_>, _>>()?;
     let gone = queues.remove(1).id();
-    assert_eq!(fabric.queues().open(shared)?.id(), gone);
+    assert_eq!(ControlQueue::open(&fabric, shared)?.id(), gone);
     drop(queues.remove(2));
-    assert_eq!(fabric.queues().limits().free, 47);
+    assert_eq!(ControlQueue::limits(&fabric).free, 47);
     drop(queues);
-    assert_eq!(fabric.queues().limits().free, 48);
+    assert_eq!(ControlQueue::limits(&fabric).free, 48);
     Ok(())
 }
 
@@ -119,8 +120,9 @@ fn tofu1_has_no_session_mode() {
 }
 
 async fn open_some(fabric: Fabric, queues: usize) -> ProgramResult<()> {
-    let queues =
-        (0..queues).map(|_| fabric.queues().open(QueueSpec::new(QueueMode::Session))).collect::<Result<Vec<_>, _>>()?;
+    let queues = (0..queues)
+        .map(|_| ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session)))
+        .collect::<Result<Vec<_>, _>>()?;
     fabric.sleep(Duration::from_micros(1)).await;
     drop(queues);
     Ok(())

@@ -1,10 +1,11 @@
 //! Scripts: posts one after another on two queues, and the observable state after each.
 
 use crate::start::at;
-use rdma_fabric::{
-    ControlQueue, Fabric, FabricError, ProgramResult, Rank, Refused, Time,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Completion, Inline, MrqNotice, Pointers, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, Refused, Time};
 use tofu2_virt::Job;
 
 /// The first byte of every rank's memory, on all queues of the script.
@@ -75,9 +76,13 @@ pub(super) async fn script(
     let me = fabric.rank().index();
     let last = fabric.ranks() - 1;
     let region = fabric.alloc_symmetric(BYTES).await?;
-    let own = if me == 0 { Some(fabric.queues().open(QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
-    let sender =
-        if me == last { Some(fabric.queues().open(QueueSpec { number: Some(0), ..sender.on(1) })?) } else { None };
+    let own =
+        if me == 0 { Some(ControlQueue::open(&fabric, QueueSpec { number: Some(0), ..own.on(0) })?) } else { None };
+    let sender = if me == last {
+        Some(ControlQueue::open(&fabric, QueueSpec { number: Some(0), ..sender.on(1) })?)
+    } else {
+        None
+    };
     for queue in own.iter().chain(&sender) {
         queue.register_fixed(&region, 0)?;
     }

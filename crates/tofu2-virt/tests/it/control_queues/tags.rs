@@ -2,10 +2,11 @@
 
 use super::script::AT;
 use crate::start::{NETWORKS, fx100, opened};
-use rdma_fabric::{
-    Amo, Deps, Fabric, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_virt::Platform;
 
@@ -24,7 +25,7 @@ async fn under_traffic(fabric: Fabric, gone: Gone) -> ProgramResult<[usize; 2]> 
     const ROUNDS: u32 = 200;
     let me = fabric.rank().number();
     let own = fabric.alloc(LEN)?;
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal).on(0))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal).on(0))?;
     queue.register_fixed(&own, 0)?;
     fabric.sleep(Duration::from_micros(1)).await;
     let to = QueueId::new(Rank::new(1), 0, 0, 0);
@@ -114,14 +115,14 @@ fn an_answer_to_deregistered_memory_fails() {
 async fn on_another_queue(fabric: Fabric) -> ProgramResult<Result<(), QueueError>> {
     let own = fabric.alloc(64)?;
     let (first, second) = (
-        fabric.queues().open(QueueSpec::new(QueueMode::Normal))?,
-        fabric.queues().open(QueueSpec::new(QueueMode::Exclusive))?,
+        ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?,
+        ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Exclusive))?,
     );
     let auto = first.register(&own)?;
     let put = Command::put(second.id(), auto, auto + 8, 8);
     second.post(Posting::new(put).tcq(1), Deps::All).await?;
     let status = second.next_completion(Deps::Ranks(&[])).await?.status;
-    let shared = fabric.queues().limits().shared_address_space;
+    let shared = ControlQueue::limits(&fabric).shared_address_space;
     assert_eq!(second.register_fixed(&own, 3).is_ok() && first.register_fixed(&own, 3).is_ok(), !shared);
     // The address space lasts as long as any of its queues.
     drop(first);
@@ -142,7 +143,7 @@ fn queues_share_their_address_space_only_where_the_machine_does() {
 }
 
 async fn many_tags(fabric: Fabric) -> ProgramResult<()> {
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
     let regions = (0..5).map(|_| fabric.alloc(8)).collect::<Result<Vec<_>, _>>()?;
     let tags = regions[..4].iter().map(|region| queue.register(region)).collect::<Result<Vec<Stadd>, _>>()?;
     let error = queue.register(&regions[4]).unwrap_err();

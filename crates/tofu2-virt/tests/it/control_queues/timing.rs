@@ -3,10 +3,11 @@
 
 use super::script::{AT, BYTES};
 use crate::start::{NETWORKS, at, fx100, opened};
-use rdma_fabric::{
-    Amo, Deps, Fabric, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Blocks, Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Width},
 };
+use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank};
 use std::time::Duration;
 use tofu2_virt::{NetworkModel, Platform, Torus};
 
@@ -95,7 +96,7 @@ async fn streams(fabric: Fabric, engines: u8, each: u32, bytes: u32) -> ProgramR
     let region = fabric.alloc_symmetric(BYTES).await?;
     let mut queues = vec![];
     for engine in 0..engines {
-        let queue = fabric.queues().open(QueueSpec::new(QueueMode::Exclusive).on(engine))?;
+        let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Exclusive).on(engine))?;
         queue.register_fixed(&region, 0)?;
         queues.push(queue);
     }
@@ -139,8 +140,8 @@ fn engines_work_at_the_same_time_and_one_engine_in_turn() {
 async fn overlap(fabric: Fabric, rounds: u64) -> ProgramResult<[u64; 2]> {
     let me = fabric.rank().number();
     let region = fabric.alloc_symmetric(BYTES).await?;
-    let session = fabric.queues().open(QueueSpec::new(QueueMode::Session).on(0))?;
-    let normal = fabric.queues().open(QueueSpec::new(QueueMode::Normal).on(1))?;
+    let session = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).on(0))?;
+    let normal = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal).on(1))?;
     session.register_fixed(&region, 0)?;
     normal.register_fixed(&region, 0)?;
     let peer = QueueId::new(Rank::new(1 - me), 0, 0, 0);

@@ -2,18 +2,19 @@
 
 use super::script::AT;
 use crate::start::fx100;
-use rdma_fabric::{
-    Deps, Fabric, ProgramResult,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, MrqKind, Posting, QueueError, QueueId, QueueMode, QueueSpec},
 };
+use rdma_fabric::{Deps, Fabric, ProgramResult};
 use std::{cell::RefCell, time::Duration};
 
 /// Ten posts wait for room in a full session queue, and one of them gives up. Credit arrives slot
 /// by slot.
 async fn in_line(fabric: Fabric) -> ProgramResult<Vec<u64>> {
     let region = fabric.alloc(64)?;
-    let queue = fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(4))?;
-    let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).depth(4))?;
+    let sender = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
     queue.register_fixed(&region, 0)?;
     sender.register_fixed(&region, 0)?;
     let nop = |tag| Posting::new(Command::Nop).tcq(tag);
@@ -68,8 +69,8 @@ fn those_who_wait_for_room_get_it_in_line() {
 async fn overflow(fabric: Fabric) -> ProgramResult<()> {
     let region = fabric.alloc(64)?;
     let spec = QueueSpec { mrq_depth: 4, ..QueueSpec::new(QueueMode::Session) };
-    let queue = fabric.queues().open(spec.ahead(10).checked(false))?;
-    let sender = fabric.queues().open(QueueSpec::new(QueueMode::Normal))?;
+    let queue = ControlQueue::open(&fabric, spec.ahead(10).checked(false))?;
+    let sender = ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Normal))?;
     queue.register_fixed(&region, 0)?;
     sender.register_fixed(&region, 0)?;
     let to: QueueId = queue.id();

@@ -7,11 +7,9 @@ use crate::{
     plan::Plan,
     reflect::Line,
 };
+use fabric_offload::triggered::{Spans, Transfer};
 use prdma_offload::{Layout, layout::pieces};
-use rdma_fabric::{
-    Blocks, Fabric, RegionKey, RemoteAddr,
-    triggered::{Spans, Transfer},
-};
+use rdma_fabric::{Blocks, Fabric, RegionKey, RemoteAddr};
 
 /// Resolves the puts directly to the neighbours' arrays; `None` if an array of any node has no key.
 /// Collective over the set.

@@ -20,9 +20,10 @@ mod places;
 use super::{Line, Transport};
 use crate::{NodeSet, Result, XmpError, array::Cells, plan::Plan};
 use direct::direct;
+use fabric_offload::triggered::Transfer;
 use places::places_of;
 use prdma_offload::Claims;
-use rdma_fabric::{Deps, LocalWord, Rank, triggered::Transfer};
+use rdma_fabric::{Deps, LocalWord, Rank};
 use rma_lock::Window;
 
 /// The cost of packing and unpacking, for each byte: a name in the platforms' tables.

@@ -10,10 +10,8 @@ use crate::{
     operations::sampling::{Takes, repeat, run},
     outside::bare::{self, How},
 };
-use rdma_fabric::{
-    Blocks, LocalSpan, ProgramResult, Rank, RemoteSpan, Result,
-    triggered::{Spans, Transfer},
-};
+use fabric_offload::triggered::{Spans, Transfer};
+use rdma_fabric::{BlockPut, Blocks, LocalSpan, ProgramResult, Rank, RemoteSpan, Result};
 
 const BLOCKS: Case =
     Case::new("blocks", "put 256 blocks by one post; size of a block", Takes::Origin).goal(Goal::Ratio(1.15));
@@ -40,7 +38,7 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
             ]
         };
         let (to, from) = (&to, &from);
-        let mut forms = vec![repeat!("fabric", _ => fabric.put_blocks(to, from, words, blocks).await?)];
+        let mut forms = vec![repeat!("fabric", _ => BlockPut::new(to, from, words, blocks)?.put(fabric).await?)];
         forms.extend(limits());
         pair.measure(&BLOCKS, bytes, forms).await?;
         let mut each = one_by_one(to, from, words)?;

@@ -10,10 +10,11 @@ use crate::{
     outside::{bare, limit, lines},
 };
 use core::time::Duration;
-use rdma_fabric::{
-    Deps, ProgramResult, Rank,
+use fabric_offload::{
+    ControlQueue,
     control_queue::{Command, Inline, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use rdma_fabric::{Deps, ProgramResult, Rank};
 use std::time::Instant;
 
 const NOTICE: Case = Case::new("notice", "put 8 B + notice, one way", Takes::Both).goal(Goal::Ratio(1.3)).operations(2);
@@ -102,7 +103,7 @@ pub(super) async fn measure_queues(pair: &mut Pair<'_>) -> ProgramResult<()> {
     let (rank, other) = (Rank::new(me as u32), Rank::new(1 - me as u32));
     let open = |mode, engine| {
         let number = Some(name(rank, engine).number());
-        fabric.queues().open(QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
+        ControlQueue::open(fabric, QueueSpec { number, ..QueueSpec::new(mode).on(engine).checked(false) })
     };
     let (queue, session) = (open(QueueMode::Normal, 0)?, open(QueueMode::Session, 1)?);
     queue.register_fixed(&pair.region, 1)?;

@@ -37,7 +37,7 @@ impl End {
             let longest = home.len() / 2;
             let to = fabric.remote_span::<u8>(home.at(Rank::new(peer as u32), 0), bytes)?;
             let from = home.span(fabric, longest, bytes)?;
-            *puts = Some(fabric.prepare(Put { to: &to, from, notice: Some(0) }).await?);
+            *puts = Some(Prepared::new(fabric, Put { to: &to, from, notice: Some(0) }).await?);
         }
         Ok(())
     }

@@ -13,10 +13,8 @@
 //! barriers.
 
 use super::Memory;
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, LocalSpan, MulticastSpan, ProgramResult, Rank, Region, barrier::ColourBarrier,
-    op::Put,
-};
+use fabric_offload::barrier::ColourBarrier;
+use rdma_fabric::{Deps, Fabric, FabricError, Group, LocalSpan, MulticastSpan, ProgramResult, Rank, Region, op::Put};
 
 /// One rank's MPI, or BLACS on it.
 pub(super) struct Mpi {
@@ -46,7 +44,7 @@ impl Mpi {
         let hardware = match ColourBarrier::claim(&mut group, 0).await {
             Ok(barrier) => {
                 let at: Vec<_> = ranks.iter().map(|rank| region.at(*rank, 0)).collect();
-                Some(Hardware { barrier, everywhere: fabric.multicast_span(&at, longest)? })
+                Some(Hardware { barrier, everywhere: MulticastSpan::new(fabric, &at, longest)? })
             }
             Err(FabricError::Colour(_) | FabricError::Unsupported { .. }) => None,
             Err(error) => return Err(error.into()),
@@ -140,7 +138,7 @@ impl Mpi {
         if self.group.me() == root {
             self.fabric.charge_bytes("copy", bytes).await;
             let everywhere = hardware.everywhere.slice(0..bytes)?;
-            self.fabric.multicast(&everywhere, self.span(bytes)?).await?;
+            everywhere.put(&self.fabric, self.span(bytes)?).await?;
             self.fabric.flush_all().await?;
         }
         hardware.meet().await?;

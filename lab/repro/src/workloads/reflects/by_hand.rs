@@ -1,9 +1,9 @@
 //! Puts written by hand, with a command for each block, as in the paper's RDMA versions.
 
 use super::{Dynamics, Face, faces};
+use fabric_offload::{barrier::Barrier, triggered::put_behind};
 use rdma_fabric::{
-    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteSpan, RemoteWord, barrier::Barrier,
-    op::Put, triggered::put_behind,
+    Deps, Fabric, Group, LocalSpan, LocalWord, ProgramResult, Rank, Region, RemoteSpan, RemoteWord, op::Put,
 };
 use std::ops::Range;
 use xmp_reflect::Corners;

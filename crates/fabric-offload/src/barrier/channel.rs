@@ -1,14 +1,11 @@
 //! A group's connected gates: the basis of [`super::Barrier`] and the reductions.
 
 use super::{
-    GateError, GateId, Gates, Progress, Values, Wiring,
+    GateError, GateId, GateUnit, Gates, Progress, Values, Wiring,
     plan::{self, GraphShape, MOST_GATES, Plan},
 };
-use crate::{
-    Group, Result,
-    group::{Field, Members},
-};
 use core::fmt;
+use rdma_fabric::{Group, Members, Result};
 
 /// The graph that a group agrees to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +38,20 @@ impl Form {
 fn wish(forms: &[Form]) -> u64 {
     forms.iter().fold(0, |code, form| code * 8 + 1 + form.code())
 }
+
+/// The word for set-up that receives the gate that signals this member's gate `slot`, from the owner
+/// of that gate.
+fn source(slot: usize) -> usize {
+    2 * slot
+}
+
+/// The word for set-up that receives the gate that this member's gate `slot` signals, from the owner
+/// of that gate.
+fn destination(slot: usize) -> usize {
+    2 * slot + 1
+}
+
+const _: () = assert!(2 * MOST_GATES <= Group::SETUP_WORDS);
 
 pub(super) struct Channel {
     gates: Gates,
@@ -84,7 +95,7 @@ impl Channel {
 
     fn allocate(group: &Group, plan: &Plan) -> Result<Gates> {
         debug_assert!(plan.len() <= MOST_GATES);
-        group.fabric().gates().alloc(plan.len())
+        GateUnit::of(group.fabric()).alloc(plan.len())
     }
 
     /// Writes this member's gates to the members at the other ends of remote connections, and sets
@@ -93,11 +104,11 @@ impl Channel {
         let ids = gates.ids().to_vec();
         for (links, id) in plan.iter().zip(&ids) {
             if let Some((member, slot)) = links.destination_remote {
-                let word = group.word_of(member, slot as u32, Field::GateSource)?;
+                let word = group.setup_word(member, source(slot))?;
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
             if let Some((member, slot)) = links.source_remote {
-                let word = group.word_of(member, slot as u32, Field::GateDestination)?;
+                let word = group.setup_word(member, destination(slot))?;
                 group.fabric().put_word(&word, id.to_bits()).await?;
             }
         }
@@ -106,35 +117,39 @@ impl Channel {
         group.barrier().await?;
         let mut wirings = Vec::with_capacity(plan.len());
         for (slot, (links, &gate)) in plan.iter().zip(&ids).enumerate() {
-            let peer = |end: Option<(usize, usize)>, field| {
-                let gate = || group.fabric().load(&group.own_word(slot as u32, field)?).map(GateId::from_bits);
+            let peer = |end: Option<(usize, usize)>, word| {
+                let gate = || group.fabric().load(&group.own_setup_word(word)?).map(GateId::from_bits);
                 end.map(|_| gate()).transpose()
             };
             wirings.push(Wiring {
                 gate,
                 source_local: links.source_local.map(|slot| ids[slot]),
-                source_remote: peer(links.source_remote, Field::GateSource)?,
+                source_remote: peer(links.source_remote, source(slot))?,
                 destination_local: links.destination_local.map(|slot| ids[slot]),
-                destination_remote: peer(links.destination_remote, Field::GateDestination)?,
+                destination_remote: peer(links.destination_remote, destination(slot))?,
             });
         }
-        let set = gates.fabric().gates().set(&wirings);
+        let set = GateUnit::of(gates.fabric()).set(&wirings);
         // All gates are set before any is started.
         group.barrier().await?;
         set?;
         Ok(Channel { gates, members: group.members().clone(), alone: group.len() == 1 })
     }
 
+    fn unit(&self) -> GateUnit<'_> {
+        GateUnit::of(self.gates.fabric())
+    }
+
     pub(super) fn start(&self, values: Values) -> Result<()> {
-        self.gates.fabric().gates().start(self.gates.start(), values)
+        self.unit().start(self.gates.start(), values)
     }
 
     pub(super) fn test(&self) -> Result<Progress> {
-        self.gates.fabric().gates().poll(self.gates.start(), self.members.deps())
+        self.unit().poll(self.gates.start(), self.members.deps())
     }
 
     pub(super) async fn wait(&self) -> Result<Option<Values>> {
-        self.gates.fabric().gates().wait(self.gates.start(), self.members.deps()).await
+        self.unit().wait(self.gates.start(), self.members.deps()).await
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! # Progress
 //! Every call that waits [beside](Triggers::run_during) the rank's [`Triggers`] makes progress:
-//! owners waiting for their own puts, the [`crate::Group`]'s collectives, the systems that use such
+//! owners waiting for their own puts, the [`Group`](rdma_fabric::Group)'s collectives, the systems that use such
 //! puts. A rank that computes, or waits for something else (a lock, a notice), makes no progress in
 //! the meantime; that requires queues.
 //!
@@ -35,7 +35,6 @@ pub use put::{TriggeredPut, put_behind};
 pub use set::TriggeredPuts;
 pub use transfer::{Spans, Transfer};
 
-use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
 use board::{Board, Watch};
 use core::{
     fmt,
@@ -44,24 +43,26 @@ use core::{
     pin::pin,
     task::Poll,
 };
-use std::sync::{Arc, OnceLock};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, Result, WaitHook, join, provider::Boxed};
 
 /// The result of a call that does only work that needs no wait: ready if no work is left. Small
 /// enough to be returned in registers, because it is requested often.
 pub type Now = Poll<Result<(), Box<FabricError>>>;
 
 /// Returns the number of polls of a word before a wait for it is prepared.
-fn looks(fabric: &Fabric, word: &LocalWord<u64>) -> u32 {
-    if fabric.is_shared(word) { 12 } else { 0 }
+fn looks(word: &LocalWord<u64>) -> u32 {
+    if word.is_shared() { 12 } else { 0 }
 }
 
-/// The puts that a rank has armed and can't execute yet. Each rank has one:
-/// [`crate::Fabric::triggers`].
-pub struct Triggers(OnceLock<Arc<Board>>);
+/// The puts that a rank has armed and can't execute yet: one set for all its handles. A
+/// [layered](Fabric::layered) fabric has its own.
+pub struct Triggers {
+    board: Board,
+}
 
 impl Default for Triggers {
     fn default() -> Self {
-        Triggers(OnceLock::new())
+        Triggers { board: Board::new() }
     }
 }
 
@@ -71,27 +72,32 @@ impl fmt::Debug for Triggers {
     }
 }
 
-impl Triggers {
-    fn board(&self) -> &Board {
-        self.0.get_or_init(|| Arc::new(Board::new()))
+impl WaitHook for Triggers {
+    fn is_idle(&self) -> bool {
+        self.board.is_idle()
     }
 
-    /// Returns this board, for another handle of the rank.
-    pub(crate) fn share(&self) -> Self {
-        self.board();
-        Triggers(self.0.clone())
+    fn run_during<'a>(&'a self, awaited: Boxed<'a, ()>) -> Boxed<'a, ()> {
+        Box::pin(Triggers::run_during(self, awaited))
+    }
+}
+
+impl Triggers {
+    /// Returns the puts of this rank.
+    pub fn of(fabric: &Fabric) -> &Self {
+        fabric.wait_hook()
     }
 
     /// Returns whether there are no armed puts for calls other than the owner's to execute.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.0.get().is_none_or(|board| board.is_idle())
+        self.board.is_idle()
     }
 
     /// Executes the puts that are possible now. Waits only for the network.
     pub async fn advance(&self) {
         if !self.is_idle() {
-            self.board().advance().await;
+            self.board.advance().await;
         }
     }
 
@@ -117,7 +123,7 @@ impl Triggers {
                     .try_fold(true, |all, done| Ok(all & done?)),
             }
         };
-        if self.is_idle() { own.await } else { join::join(self.board().advance(), own).await.1 }
+        if self.is_idle() { own.await } else { join::join(self.board.advance(), own).await.1 }
     }
 
     /// Waits until all of the words have reached `number`, executing puts in the meantime as
@@ -125,18 +131,13 @@ impl Triggers {
     ///
     /// # Errors
     /// As [`Fabric::load`] and [`Fabric::wait_until`].
-    pub async fn until_reached(
-        &self,
-        fabric: &Fabric,
-        words: &[LocalWord<u64>],
-        ranks: &[Rank],
-        number: u64,
-    ) -> Result<()> {
+    pub async fn until_reached(fabric: &Fabric, words: &[LocalWord<u64>], ranks: &[Rank], number: u64) -> Result<()> {
         for word in words {
-            let mut looks = looks(fabric, word);
+            let mut looks = looks(word);
             while fabric.load(word)? < number {
                 if looks == 0 {
-                    self.run_during(fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number)).await?;
+                    let wait = fabric.wait_until(word, Deps::Ranks(ranks), |value| value >= number);
+                    Triggers::of(fabric).run_during(wait).await?;
                     break;
                 }
                 looks -= 1;
@@ -150,7 +151,7 @@ impl Triggers {
     /// tasks of this rank arm in the meantime.
     pub async fn run_during<T: Future>(&self, awaited: T) -> T::Output {
         let mut awaited = pin!(awaited);
-        let board = self.board();
+        let board = &self.board;
         let (mut watch, mut driving) = (Watch::new(board), None);
         poll_fn(|cx| {
             if let Poll::Ready(out) = awaited.as_mut().poll(cx) {

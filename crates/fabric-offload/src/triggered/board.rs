@@ -1,12 +1,12 @@
 //! The board of a rank: sets of puts that it has armed, to be executed by the next call that waits.
 
 use super::set::Set;
-use crate::join;
 use core::{
     future::poll_fn,
     sync::atomic::{AtomicU64, Ordering},
     task::{Context, Poll, Waker},
 };
+use rdma_fabric::{FabricError, join};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sets lent by their owners, and the tasks to wake.
@@ -175,7 +175,7 @@ impl Board {
     }
 
     /// Keeps the error for the set's owner.
-    fn fail(&self, loan: u64, error: crate::FabricError) {
+    fn fail(&self, loan: u64, error: FabricError) {
         let mut lent = self.lock();
         if let Some(known) = lent.sets.iter_mut().find(|known| known.number == loan)
             && let Some(set) = &mut known.set

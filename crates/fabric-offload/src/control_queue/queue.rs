@@ -1,11 +1,14 @@
 //! An open control queue, as its rank holds it.
 
 use super::{Completion, MrqNotice, Pointers, Posting, Queue, QueueId, QueueLimits, QueueSide, QueueSpec, Stadd};
-use crate::{Deps, Fabric, FabricError, Refused, Region, Result, fabric::WaitGuard, provider::Ended};
 use core::{
     fmt,
     future::{Future, poll_fn},
     task::Poll,
+};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Refused, Region, Result,
+    provider::{Ended, WaitGuard},
 };
 
 /// A control queue of this rank. Dropping it closes it: commands that have not started are dropped,
@@ -25,37 +28,23 @@ impl fmt::Debug for ControlQueue {
     }
 }
 
-impl Fabric {
-    /// Returns this rank's control queues; where there are none, their limits are
-    /// [`QueueLimits::NONE`].
-    pub fn queues(&self) -> QueueUnit<'_> {
-        QueueUnit(self)
-    }
-}
-
-/// The control queues of a rank ([`Fabric::queues`]).
-#[derive(Clone, Copy, Debug)]
-pub struct QueueUnit<'a>(&'a Fabric);
-
-impl QueueUnit<'_> {
-    /// Returns the limits of this rank's queues.
-    pub fn limits(self) -> QueueLimits {
-        self.0.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
+impl ControlQueue {
+    /// Returns the limits of this rank's queues; [`QueueLimits::NONE`] where there are none.
+    pub fn limits(fabric: &Fabric) -> QueueLimits {
+        fabric.provider().queues().map_or(QueueLimits::NONE, |queues| queues.limits())
     }
 
-    /// Opens a control queue. Local: the program sends the ID to peers.
+    /// Opens a control queue of this rank. Local: the program sends the ID to peers.
     ///
     /// # Errors
     /// [`super::QueueError::InUse`], [`super::QueueError::NoneFree`], [`super::QueueError::Limit`]
     /// (depths that are not a power of two, or above the limit, count as such),
     /// [`FabricError::OutOfMemory`]; [`FabricError::Unsupported`] if there are no queues.
-    pub fn open(self, spec: QueueSpec) -> Result<ControlQueue> {
+    pub fn open(fabric: &Fabric, spec: QueueSpec) -> Result<Self> {
         let absent = FabricError::Unsupported { feature: &"control queues" };
-        self.0.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
+        fabric.provider().queues().ok_or(absent)?.open(spec).map(ControlQueue)
     }
-}
 
-impl ControlQueue {
     /// Returns the queue's name.
     pub fn id(&self) -> QueueId {
         self.0.id()
@@ -143,7 +132,7 @@ impl ControlQueue {
             let Some((next, others)) = rest.get(posted..).and_then(<[_]>::split_first) else { return Ok(()) };
             // In order among those that wait for room.
             let mut wait = WaitGuard::new(|wait_state, ended| self.0.end_wait(wait_state, None, ended));
-            poll_fn(|cx| self.0.poll_post(&mut wait.state, next, deps, cx)).await?;
+            poll_fn(|cx| self.0.poll_post(wait.state(), next, deps, cx)).await?;
             rest = others;
         }
         Ok(())
@@ -207,7 +196,7 @@ impl ControlQueue {
                 if let Some(error) = failed {
                     return Poll::Ready(Err(error));
                 }
-                match queue.poll_wait(&mut wait.state, side, deps, cx) {
+                match queue.poll_wait(wait.state(), side, deps, cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(outcome) => failed = outcome.err(),
                 }

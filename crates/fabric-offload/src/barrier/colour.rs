@@ -1,22 +1,17 @@
 //! Hardware barriers by colour, as members use them.
 
 use super::{ColourError, Colours};
-use crate::{Deps, Fabric, FabricError, Group, Rank, Result, fabric::WaitGuard, provider::Boxed};
 use core::{
     fmt,
     future::{Future, poll_fn},
 };
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, Rank, Result,
+    provider::{Boxed, WaitGuard},
+};
 
-impl Fabric {
-    /// Returns the number of colours of [hardware barriers](ColourBarrier) of the network; 0 if it
-    /// has no such barriers.
-    pub fn barrier_colours(&self) -> u32 {
-        self.provider().colours().map_or(0, Colours::count)
-    }
-
-    fn colours(&self) -> Result<&dyn Colours> {
-        self.provider().colours().ok_or(FabricError::Unsupported { feature: &"hardware barriers" })
-    }
+fn colours(fabric: &Fabric) -> Result<&dyn Colours> {
+    fabric.provider().colours().ok_or(FabricError::Unsupported { feature: &"hardware barriers" })
 }
 
 /// A barrier executed by the network's switches.
@@ -32,10 +27,11 @@ impl Fabric {
 /// visible: flush them before [`start`](ColourBarrier::start).
 ///
 /// ```
-/// use rdma_fabric::{Fabric, Group, ProgramResult, barrier::ColourBarrier};
+/// use fabric_offload::barrier::ColourBarrier;
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
 /// async fn steps(fabric: Fabric) -> ProgramResult<()> {
 ///     let mut world = Group::world(&fabric).await?;
-///     if fabric.barrier_colours() > 0 {
+///     if ColourBarrier::colours(&fabric) > 0 {
 ///         let mut barrier = ColourBarrier::claim(&mut world, 0).await?;
 ///         for _ in 0..10 {
 ///             barrier.start()?;
@@ -56,6 +52,12 @@ pub struct ColourBarrier {
 }
 
 impl ColourBarrier {
+    /// Returns the number of the network's colours, which are numbered from 0; 0 if it has no such
+    /// barriers.
+    pub fn colours(fabric: &Fabric) -> u32 {
+        fabric.provider().colours().map_or(0, Colours::count)
+    }
+
     /// Claims a colour for the members of a group: at all of them, or at none. Collective.
     ///
     /// # Errors
@@ -71,7 +73,7 @@ impl ColourBarrier {
     async fn claim_all(group: &mut Group, colour: u32) -> Result<Self> {
         let members = (0..group.len()).map(|member| group.rank(member)).collect::<Result<Box<[Rank]>>>()?;
         let fabric = group.fabric().clone();
-        let mine = fabric.colours()?.claim(colour, &members);
+        let mine = colours(&fabric)?.claim(colour, &members);
         // Releases the colour unless all members have it.
         let claimed = mine.is_ok().then(|| ColourBarrier { fabric, colour, members });
         let all = group.allgather([u64::from(colour), u64::from(claimed.is_some())]).await?;
@@ -99,7 +101,7 @@ impl ColourBarrier {
     /// # Errors
     /// [`ColourError::Outstanding`] if this member has not observed the end of the last one.
     pub fn start(&mut self) -> Result<()> {
-        self.fabric.colours()?.start(self.colour)
+        colours(&self.fabric)?.start(self.colour)
     }
 
     /// Waits until every member has entered. Dropping the future leaves the barrier in progress.
@@ -110,17 +112,17 @@ impl ColourBarrier {
     pub fn wait(&mut self) -> impl Future<Output = Result<()>> {
         let (fabric, colour, deps) = (&self.fabric, self.colour, Deps::Ranks(&self.members));
         let mut wait = WaitGuard::new(|wait_state, _| {
-            if let Ok(colours) = fabric.colours() {
+            if let Ok(colours) = colours(fabric) {
                 colours.end_wait(wait_state);
             }
         });
-        poll_fn(move |cx| fabric.colours()?.poll(&mut wait.state, colour, deps, cx))
+        poll_fn(move |cx| colours(fabric)?.poll(wait.state(), colour, deps, cx))
     }
 }
 
 impl Drop for ColourBarrier {
     fn drop(&mut self) {
-        if let Ok(colours) = self.fabric.colours() {
+        if let Ok(colours) = colours(&self.fabric) {
             colours.free(self.colour);
         }
     }

@@ -1,13 +1,13 @@
 //! One put that waits for words: its transfer, and the word that follows the data.
 
 use super::{Now, Transfer, looks};
-use crate::{
-    Amo, Caps, Fabric, FabricError, Handle, LocalWord, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
-    op::{Atomic, Put},
-};
 use core::{
     fmt,
     task::{Poll, ready},
+};
+use rdma_fabric::{
+    Amo, Caps, Fabric, FabricError, Handle, LocalWord, PutOrder, Rank, Refused, RemoteSpan, RemoteWord, Result, join,
+    op::{Atomic, Put},
 };
 
 /// A put to another rank that is issued when words of this rank have reached a number, followed by
@@ -59,8 +59,8 @@ impl TriggeredPut {
     }
 
     /// Returns the number of polls of its words before a wait for them.
-    pub(super) fn looks(&self, fabric: &Fabric) -> u32 {
-        self.needs.iter().map(|need| looks(fabric, need)).min().unwrap_or(0)
+    pub(super) fn looks(&self) -> u32 {
+        self.needs.iter().map(looks).min().unwrap_or(0)
     }
 
     pub(super) fn is_done(&self, number: u64) -> bool {
@@ -90,14 +90,15 @@ impl TriggeredPut {
                 return Poll::Pending;
             }
         }
-        match fabric.try_put_word(&self.word, number) {
-            Ok(_) => {
-                self.done = number;
-                Poll::Ready(Ok(()))
+        if fabric.direct().put_word(&self.word, number).is_none() {
+            match fabric.try_post(Put { to: &self.span, from: [number], notice: None }) {
+                Ok(_) => {}
+                Err(Refused::Full(_)) => return Poll::Pending,
+                Err(Refused::Failed(error, _)) => return Poll::Ready(Err(error.into())),
             }
-            Err(Refused::Full(_)) => Poll::Pending,
-            Err(Refused::Failed(error, _)) => Poll::Ready(Err(error.into())),
         }
+        self.done = number;
+        Poll::Ready(Ok(()))
     }
 
     /// Executes the put. May be dropped and called again: posted transfers are not posted twice.

@@ -1,25 +1,23 @@
-//! A rank's barrier unit: the fabric's methods.
+//! A rank's barrier unit.
 
 use super::{BarrierLimits, BarrierUnit, GateError, GateId, Progress, Values, Wiring};
-use crate::{Deps, Fabric, FabricError, Result, fabric::WaitGuard};
 use core::{
     fmt,
     future::{Future, poll_fn},
 };
+use rdma_fabric::{Deps, Fabric, FabricError, Result, provider::WaitGuard};
 
-impl Fabric {
-    /// Returns this rank's barrier unit; where there is none, its limits are
-    /// [`BarrierLimits::NONE`], and every other call is [`FabricError::Unsupported`].
-    pub fn gates(&self) -> GateUnit<'_> {
-        GateUnit(self)
-    }
-}
-
-/// The barrier unit of a rank ([`Fabric::gates`]).
+/// The barrier unit of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct GateUnit<'a>(&'a Fabric);
 
 impl<'a> GateUnit<'a> {
+    /// Returns the unit of this rank; where there is none, its limits are [`BarrierLimits::NONE`],
+    /// and every other call is [`FabricError::Unsupported`].
+    pub fn of(fabric: &'a Fabric) -> Self {
+        GateUnit(fabric)
+    }
+
     /// Returns the limits of this rank's unit.
     pub fn limits(self) -> BarrierLimits {
         self.0.provider().gates().map_or(BarrierLimits::NONE, |unit| unit.limits())
@@ -70,8 +68,8 @@ impl<'a> GateUnit<'a> {
     ///
     /// # Errors
     /// The fault of the round: [`GateError::Mismatch`], [`GateError::PointsElsewhere`],
-    /// [`GateError::Freed`], [`crate::FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
-    /// started. [`crate::FabricError::PeerLost`] and [`crate::FabricError::PeersLeft`] as for a
+    /// [`GateError::Freed`], [`FabricError::Corrupt`]. [`GateError::Idle`] if nothing was
+    /// started. [`FabricError::PeerLost`] and [`FabricError::PeersLeft`] as for a
     /// wait with these dependencies; the operation is then still in flight, and the gate can only
     /// be freed.
     pub fn poll(self, gate: GateId, deps: Deps<'_>) -> Result<Progress> {
@@ -89,7 +87,7 @@ impl<'a> GateUnit<'a> {
                 unit.end_wait(wait_state);
             }
         });
-        poll_fn(move |cx| self.unit()?.poll(&mut wait.state, gate, deps, cx))
+        poll_fn(move |cx| self.unit()?.poll(wait.state(), gate, deps, cx))
     }
 
     /// Allocates `gates` gates: the first is a start/end gate, the rest are relay gates. Dropping
@@ -130,7 +128,7 @@ impl Gates {
 
 impl Drop for Gates {
     fn drop(&mut self) {
-        self.fabric.gates().free(&self.ids);
+        GateUnit::of(&self.fabric).free(&self.ids);
     }
 }
 

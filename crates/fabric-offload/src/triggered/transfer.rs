@@ -4,13 +4,8 @@ use super::{
     Now,
     block_spans::{BlockPair, BlockSpans},
 };
-use crate::{
-    Blocks, Fabric, Handle, LocalSpan, Pod, Refused, RemoteSpan, Result,
-    fabric::{blocks::BlockPut, direct::put_now},
-    op::Put,
-    provider::Source,
-};
 use core::{fmt, task::Poll};
+use rdma_fabric::{BlockPut, Blocks, Fabric, Handle, LocalSpan, Pod, Refused, RemoteSpan, Result, op::Put};
 
 /// Spans to put, in cells of one width: where memory is accessed through atomics, all accesses to a
 /// region have the same width.
@@ -60,11 +55,11 @@ impl<W: Pod> Spans<W> {
         Spans { pairs, posted: 0, handles: Vec::new(), blocks: None }
     }
 
-    /// Adds a pair of spans of which only some blocks are put: see [`Fabric::put_blocks`].
+    /// Adds a pair of spans of which only some blocks are put: see [`BlockPut`].
     ///
     /// # Errors
-    /// [`FabricError::Blocks`](crate::FabricError::Blocks),
-    /// [`FabricError::LengthMismatch`](crate::FabricError::LengthMismatch).
+    /// [`FabricError::Blocks`](rdma_fabric::FabricError::Blocks),
+    /// [`FabricError::LengthMismatch`](rdma_fabric::FabricError::LengthMismatch).
     pub fn add_blocks(&mut self, from: LocalSpan<W>, to: RemoteSpan<W>, elements: usize, blocks: Blocks) -> Result<()> {
         BlockPut::new(&to, &from, elements, blocks)?;
         self.blocks.get_or_insert_default().pairs.push(BlockPair { from, to, elements, blocks });
@@ -82,7 +77,7 @@ impl<W: Pod> Spans<W> {
     #[inline]
     fn put_now(&mut self, fabric: &Fabric) -> Now {
         for Pair { from, spare, to } in &mut self.pairs[self.posted..] {
-            if put_now(fabric, to.place(), Source::Place(from.place())) {
+            if fabric.direct().put(to, from).is_some() {
                 self.posted += 1;
                 continue;
             }

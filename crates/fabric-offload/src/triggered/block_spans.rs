@@ -1,10 +1,7 @@
 //! Pairs of spans of which only some blocks are put.
 
-use crate::{
-    Blocks, Fabric, LocalSpan, Pod, RemoteSpan, Result,
-    fabric::blocks::{BlockProgress, BlockPut},
-};
 use core::fmt;
+use rdma_fabric::{BlockProgress, BlockPut, Blocks, Fabric, LocalSpan, Pod, RemoteSpan, Result};
 
 /// Pairs with several blocks, and the progress of putting them.
 pub(super) struct BlockSpans<W: Pod> {

@@ -1,9 +1,9 @@
 //! Puts that are armed together: the protocol's handle to them, and the part that moves to the call
 //! that executes them.
 
-use super::TriggeredPut;
-use crate::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join};
+use super::{TriggeredPut, Triggers};
 use core::{fmt, hint::spin_loop};
+use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, Result, join, op::Nop};
 use std::sync::Arc;
 
 /// Puts that are armed together, repeatedly, each time with a greater number.
@@ -71,7 +71,7 @@ impl TriggeredPuts {
         }
         while !hand.set().advance().await? {
             let Hand(TriggeredPuts { fabric, here: Some(set), .. }) = &mut hand else { continue };
-            if let Err(error) = fabric.triggers().run_during(set.until_possible()).await {
+            if let Err(error) = Triggers::of(fabric).run_during(set.until_possible()).await {
                 set.fail(error.clone());
                 return Err(error);
             }
@@ -90,7 +90,7 @@ impl TriggeredPuts {
 
     pub(super) async fn hand(&mut self) -> Hand<'_> {
         if let Some(loan) = self.loan {
-            self.here = Some(self.fabric.triggers().board().reclaim(loan).await);
+            self.here = Some(Triggers::of(&self.fabric).board.reclaim(loan).await);
             self.loan = None;
         }
         Hand(self)
@@ -100,7 +100,7 @@ impl TriggeredPuts {
 impl Drop for TriggeredPuts {
     fn drop(&mut self) {
         if let Some(loan) = self.loan {
-            self.fabric.triggers().board().withdraw(loan);
+            Triggers::of(&self.fabric).board.withdraw(loan);
         }
     }
 }
@@ -117,7 +117,7 @@ impl Hand<'_> {
 impl Drop for Hand<'_> {
     fn drop(&mut self) {
         if let Some(set) = self.0.here.take_if(|set| set.is_left()) {
-            self.0.loan = Some(self.0.fabric.triggers().board().lend(set));
+            self.0.loan = Some(Triggers::of(&self.0.fabric).board.lend(set));
         }
     }
 }
@@ -153,7 +153,7 @@ impl Set {
         puts.iter_mut().for_each(|put| put.over(&fabric.caps()));
         // Not `Caps::immediate`: over a network, posts need no wait, either, although the operations
         // complete later.
-        let immediate = fabric.try_nop().is_ok_and(|mut nop| nop.test());
+        let immediate = fabric.try_post(Nop).is_ok_and(|mut nop| nop.test());
         Set { fabric: fabric.clone(), puts, immediate, number: 0, ranks, error: None }
     }
 
@@ -210,7 +210,7 @@ impl Set {
     /// Carries out the puts that need no wait, and, where peers can be that fast, polls again for a
     /// moment. An error persists.
     fn advance_soon(&mut self) -> Left {
-        let mut looks = self.puts.iter().map(|put| put.looks(&self.fabric)).min().unwrap_or(0);
+        let mut looks = self.puts.iter().map(TriggeredPut::looks).min().unwrap_or(0);
         loop {
             let left = self.advance_now();
             if left != Left::Late || looks == 0 {

@@ -4,8 +4,8 @@ use super::{
     GateValue, GraphShape, Progress, ReduceOp, Values, Wave,
     channel::{Channel, Form},
 };
-use crate::{Group, Result};
 use core::{fmt, marker::PhantomData, ops::Deref};
+use rdma_fabric::{Group, Result};
 
 /// Ordered by the number of steps, for any number of members: recursive doubling, and the ring only
 /// if a unit has too few gates for log₂ n steps.
@@ -20,7 +20,8 @@ const BY_SIZE: [Form; 2] = [Form::All(GraphShape::RecursiveDoubling), Form::All(
 /// It does not make puts visible: flush them before [`start`](Barrier::start).
 ///
 /// ```
-/// use rdma_fabric::{Fabric, Group, ProgramResult, barrier::Barrier};
+/// use fabric_offload::barrier::Barrier;
+/// use rdma_fabric::{Fabric, Group, ProgramResult};
 /// async fn steps(fabric: Fabric) -> ProgramResult<()> {
 ///     let mut world = Group::world(&fabric).await?;
 ///     let mut barrier = Barrier::new(&mut world).await?;
@@ -74,8 +75,8 @@ impl Barrier {
     /// Waits until every member has entered.
     ///
     /// # Errors
-    /// [`super::GateError::Idle`] if the barrier was not started, [`crate::FabricError::PeerLost`]
-    /// if a member died, otherwise as [`GateUnit::poll`](crate::barrier::GateUnit::poll).
+    /// [`super::GateError::Idle`] if the barrier was not started, [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost)
+    /// if a member died, otherwise as [`GateUnit::poll`](super::GateUnit::poll).
     pub async fn wait(&mut self) -> Result<()> {
         self.0.wait().await.map(drop)
     }
@@ -167,8 +168,8 @@ impl<T: GateValue> Reduction<T> {
     ///
     /// # Errors
     /// [`super::GateError::Idle`] if nothing was started, [`super::GateError::Mismatch`] if members
-    /// passed different operations or numbers of values, [`crate::FabricError::PeerLost`] if a
-    /// member died, otherwise as [`GateUnit::poll`](crate::barrier::GateUnit::poll).
+    /// passed different operations or numbers of values, [`FabricError::PeerLost`](rdma_fabric::FabricError::PeerLost) if a
+    /// member died, otherwise as [`GateUnit::poll`](super::GateUnit::poll).
     pub async fn wait(&mut self) -> Result<Reduced<T>> {
         let values = self.channel.wait().await?;
         self.result(values)
@@ -197,7 +198,7 @@ impl<T: GateValue> ReductionTo<T> {
     /// Allocates and connects the gates; member `owner` receives the results. Collective.
     ///
     /// # Errors
-    /// [`crate::FabricError::NoSuchRank`] if `owner` is not a member, otherwise as
+    /// [`FabricError::NoSuchRank`](rdma_fabric::FabricError::NoSuchRank) if `owner` is not a member, otherwise as
     /// [`Barrier::with_shape`].
     pub async fn new(group: &mut Group, owner: usize) -> Result<Self> {
         group.rank(owner)?;

@@ -1,0 +1,9 @@
+//! Control queues like those of Tofu network interfaces, as programs use them.
+//!
+//! [`provider::control_queue`](rdma_fabric::provider::control_queue) defines a queue's rings, its
+//! session mode, and the errors of commands.
+
+mod queue;
+
+pub use queue::ControlQueue;
+pub use rdma_fabric::provider::control_queue::*;
