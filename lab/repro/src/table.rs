@@ -2,9 +2,10 @@
 
 use crate::{
     figures::{Bound, Paper, Status},
-    outcome::{Row, Tally, Verdict},
+    outcome::{Row, Verdict},
     provenance::Provenance,
     quantity,
+    tally::Tally,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 

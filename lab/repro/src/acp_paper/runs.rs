@@ -6,7 +6,8 @@ use crate::{
     figures::{self, Paper},
     outcome::Row,
     progress::Progress,
-    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    shape::Shape,
+    simulate::{BEGIN, JobRecord, Runner, Setting},
     workloads::{Target, Together, global_adds, plain_adds},
 };
 use acp::EntryState;

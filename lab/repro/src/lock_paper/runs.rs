@@ -4,7 +4,8 @@ use super::{LockPlan, StencilRun, WhatIf};
 use crate::{
     ReproError,
     progress::Progress,
-    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    shape::Shape,
+    simulate::{BEGIN, JobRecord, Runner, Setting},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
 use rdma_fabric::Time;

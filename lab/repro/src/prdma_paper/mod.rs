@@ -17,7 +17,8 @@ pub use runs::compare;
 pub use runs::{ExchangeRun, PrdmaRuns, run};
 
 use crate::{
-    simulate::{Shape, Traced},
+    shape::Shape,
+    simulate::Traced,
     workloads::{Exchange, Kept},
 };
 use prdma_offload::Form;

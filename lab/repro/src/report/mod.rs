@@ -14,12 +14,13 @@ use crate::{
     acp_paper::AcpRuns,
     fmpl_paper::FmplRuns,
     lock_paper::LockRuns,
-    outcome::{Row, Tally, Verdict},
+    outcome::{Row, Verdict},
     platforms,
     prdma_paper::PrdmaRuns,
     provenance::{Provenance, short},
     quantity::{self, count},
     table,
+    tally::Tally,
     xmp_paper::XmpRuns,
 };
 use plotters::style::RGBColor;

@@ -1,6 +1,6 @@
 //! XcalableMP `reflect` on the K computer. The paper prints only orderings, no speed-ups.
 
-use super::{Bound, Figure, Published::*, Status::*, printed::figure};
+use super::{Bound, Figure, Published::*, Status::*, figure};
 
 const fn fact(id: &'static str, what: &'static str, words: &'static str, place: &'static str) -> Figure {
     figure(id, what, Words(words), "", place, Specified).bound(Bound::Holds)

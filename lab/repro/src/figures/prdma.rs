@@ -1,0 +1,36 @@
+//! Persistent neighbour exchange in session mode on FX100: 36 nodes, neighbours on adjacent ones.
+
+use super::{Bound, Figure, Published::*, Status::*, figure};
+
+pub(super) const PRDMA: &[Figure] = &[
+    figure("R1", "FAST, 1-D 3-point exchange, 16 KiB", Value(5.0), "µs", "abstract, §1, §5.2, Fig. 9", Calibrated)
+        .bound(Bound::Relative(0.02))
+        .remark("Sets what a start costs above the modelled exchange."),
+    figure("R2", "FAST slope, 0 to 64 KiB", Value(10.0), "GB/s", "§5.2", Calibrated)
+        .bound(Bound::Relative(0.02))
+        .remark("Sets the payload rate of an engine."),
+    figure("R3-low", "MRC over FAST, lowest", Value(1.2), "", "§5.2, Fig. 10", Calibrated)
+        .bound(Bound::Relative(0.02))
+        .remark("Sets what a queue costs that releases its data by a put to itself."),
+    figure("R3-high", "MRC over FAST, highest", Value(1.8), "", "§5.2, Fig. 10", Predicted).bound(Bound::Relative(0.1)),
+    figure("R4", "MRC over FAST near 16 KiB", Value(1.5), "", "§1, §5.2, §6", Predicted).bound(Bound::Relative(0.1)),
+    figure("R5", "MRC over FAST, per byte", Value(2.0), "", "§5.2", Predicted)
+        .bound(Bound::Relative(0.1))
+        .remark("\"About 2\" and \"1.2 to 1.8\" are in neighbouring sentences; 2 is the asymptote, so ours is the ratio of the slopes."),
+    figure("R7-links", "links per router", Value(10.0), "", "§4.1", Specified),
+    figure("R7-rate", "rate per link and direction", Value(12.5), "GB/s", "§4.1", Specified)
+        .bound(Bound::Between(12.5, 12.5)),
+    figure("R8", "TNIs per node", Value(4.0), "", "§4.1", Specified).bound(Bound::Between(4.0, 4.0)).remark("4 sends and 4 receives at once."),
+    figure("R9", "control queues per TNI", Value(12.0), "", "§4.1, §4.4.1", Specified)
+        .bound(Bound::Between(12.0, 12.0)),
+    figure("R10", "memory groups and ranks per node", Value(2.0), "", "§4.4.1", Specified)
+        .remark("So 24 control queues per rank."),
+    figure(
+        "R11",
+        "session mode",
+        Words("the read pointer never passes the scheduling pointer; an arriving put's SPS advances it"),
+        "",
+        "§4.1",
+        Specified,
+    ),
+];
