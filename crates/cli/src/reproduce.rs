@@ -36,7 +36,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     rows.extend(xmp.iter().flat_map(xmp_paper::compare));
     let of_lock = lock.iter().flat_map(|runs| runs.jobs());
     let of_acp = acp.iter().flat_map(|runs| runs.jobs());
-    let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
+    let of_prdma = prdma.iter().flat_map(|runs| runs.jobs());
     let of_fmpl = fmpl.iter().flat_map(|runs| runs.jobs());
     let of_xmp = xmp.iter().flat_map(|runs| runs.jobs());
     let made = Provenance {

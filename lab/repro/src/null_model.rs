@@ -76,6 +76,7 @@ pub fn of(id: &str) -> Option<Null> {
             null(0.0, "bytes over the link's rate: all versions take equally long")
         }
 
+        "R1-linear" => null(0.0, "line through R1 with the slope of R2"),
         "R3-high" => null(doubled(65_536.0), DOUBLED),
         "R4" => null(doubled(16_384.0), DOUBLED),
         "R5" => null(2.0, "the payload twice"),

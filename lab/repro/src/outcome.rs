@@ -1,7 +1,7 @@
 //! Rows: one figure, published and simulated, side by side.
 
 use crate::{
-    figures::{Bound, Case, Figure, Paper, Status},
+    figures::{Bound, Case, Figure, Paper, Published, Status},
     null_model,
     simulate::Cost,
 };
@@ -38,6 +38,9 @@ pub struct Row {
     /// Whether the figure is on record as a miss of the model.
     #[serde(default)]
     pub known_miss: bool,
+    /// Whether the model has nothing that the figure is about; `remark` has the reason.
+    #[serde(default)]
+    pub not_modelled: bool,
     /// Whether the null model would miss the bound, and the row is not on record as a miss.
     pub informative: bool,
     /// Section, figure, table of the paper.
@@ -66,7 +69,9 @@ pub enum Verdict {
     Asserted,
     /// Our own value; no paper states one.
     OwnValue,
-    /// Not simulated yet.
+    /// The model has nothing that the figure is about.
+    NotModelled,
+    /// Not part of this run.
     NotSimulated,
 }
 
@@ -80,7 +85,8 @@ impl Verdict {
             Verdict::CalibrationLost => "CALIBRATION LOST",
             Verdict::Asserted => "asserted",
             Verdict::OwnValue => "own value",
-            Verdict::NotSimulated => "not simulated yet",
+            Verdict::NotModelled => "not modelled",
+            Verdict::NotSimulated => "not simulated",
         }
     }
 }
@@ -112,6 +118,11 @@ impl Row {
         row
     }
 
+    /// Returns the row of `figure` if the model has nothing that it is about.
+    pub fn not_modelled(figure: &Figure) -> Option<Row> {
+        figure.not_modelled.map(|_| Row::unsimulated(figure))
+    }
+
     /// Returns the row of `figure` without a value: it is listed but never counted.
     pub fn unsimulated(figure: &Figure) -> Row {
         Row {
@@ -130,7 +141,12 @@ impl Row {
             known_miss: figure.miss.is_some(),
             informative: figure.miss.is_none() && null_model::informative(figure),
             place: figure.place.to_owned(),
-            remark: figure.remark.to_owned(),
+            not_modelled: figure.not_modelled.is_some(),
+            remark: match (figure.not_modelled, figure.published) {
+                (Some(reason), Published::Words(words)) => format!("Published: {words}. {reason}"),
+                (Some(reason), _) => reason.to_owned(),
+                (None, _) => figure.remark.to_owned(),
+            },
             cost: None,
         }
     }
@@ -150,6 +166,7 @@ impl Row {
     /// Returns the verdict on the row.
     pub fn verdict(&self) -> Verdict {
         match (self.kind, self.simulated, self.within) {
+            (_, None, _) if self.not_modelled => Verdict::NotModelled,
             (_, None, _) => Verdict::NotSimulated,
             (Status::Own, ..) => Verdict::OwnValue,
             (Status::Calibrated, _, Some(false)) => Verdict::CalibrationLost,
@@ -167,7 +184,7 @@ impl Row {
             Verdict::Miss => !self.known_miss,
             Verdict::Within | Verdict::Asserted => self.known_miss,
             Verdict::CalibrationLost => true,
-            Verdict::Calibrated | Verdict::OwnValue | Verdict::NotSimulated => false,
+            Verdict::Calibrated | Verdict::OwnValue | Verdict::NotModelled | Verdict::NotSimulated => false,
         }
     }
 }

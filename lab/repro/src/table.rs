@@ -145,7 +145,8 @@ pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     );
     other(tally.asserted, format!("asserted: {}", tally.asserted));
     other(tally.own, format!("own values, stated by no paper: {}", tally.own));
-    other(tally.not_simulated, format!("not simulated yet, counted nowhere: {}", tally.not_simulated));
+    other(tally.not_modelled, format!("published and not modelled: {}", tally.not_modelled));
+    other(tally.not_simulated, format!("not simulated, counted nowhere: {}", tally.not_simulated));
     if !others.is_empty() {
         lines.push(format!("Not predictions: {}.", others.join("; ")));
     }
@@ -158,12 +159,14 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     let (misses, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.verdict() == Verdict::Miss);
     for row in misses.into_iter().chain(others) {
-        if row.simulated.is_none() {
-            continue;
-        }
         let verdict = row.verdict();
-        if matches!(verdict, Verdict::Miss | Verdict::OwnValue | Verdict::CalibrationLost) {
-            let word = if verdict == Verdict::Miss { " MISS" } else { "" };
+        let explained = [Verdict::Miss, Verdict::OwnValue, Verdict::CalibrationLost, Verdict::NotModelled];
+        if explained.contains(&verdict) {
+            let word = match verdict {
+                Verdict::Miss => " MISS",
+                Verdict::NotModelled => " not modelled",
+                _ => "",
+            };
             let note = format!("{}{word}: {}", row.id, if row.remark.is_empty() { &row.what } else { &row.remark });
             if !notes.contains(&note) {
                 notes.push(note);

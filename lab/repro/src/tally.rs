@@ -30,7 +30,9 @@ pub struct Tally {
     pub asserted: usize,
     /// Figures of which the simulation reports its own value.
     pub own: usize,
-    /// Figures without a simulation.
+    /// Figures of which the model has nothing.
+    pub not_modelled: usize,
+    /// Figures that are not part of the run.
     pub not_simulated: usize,
 }
 
@@ -43,6 +45,7 @@ impl Tally {
             let met = usize::from(verdict == Verdict::Within);
             tally.misses += usize::from(verdict == Verdict::Miss);
             match (verdict, row.kind) {
+                (Verdict::NotModelled, _) => tally.not_modelled += 1,
                 (Verdict::NotSimulated, _) => tally.not_simulated += 1,
                 (Verdict::OwnValue, _) => tally.own += 1,
                 (_, Status::Calibrated) => {
@@ -81,7 +84,8 @@ mod tests {
     fn what_is_not_simulated_counts_as_nothing_else() {
         let rows: Vec<Row> = figures::all().map(Row::unsimulated).collect();
         let tally = Tally::of(&rows);
-        assert_eq!(tally, Tally { not_simulated: rows.len(), ..Tally::default() });
+        let not_modelled = figures::all().filter(|figure| figure.not_modelled.is_some()).count();
+        assert_eq!(tally, Tally { not_modelled, not_simulated: rows.len() - not_modelled, ..Tally::default() });
     }
 
     #[test]

@@ -81,7 +81,9 @@ pub(super) const ACP: &[Figure] = &[
     figure("A14", "A4 remote over extended RDMA remote", Value(1.42), "µs", "§5", Predicted)
         .bound(Bound::Relative(0.1))
         .remark("From A1 local; uses no remote figure of ACP."),
-    figure("A15", "atomic add by the CPU", Words("tens of ns"), "", "§5", Specified),
+    figure("A15", "atomic add by the CPU", Words("tens of ns"), "", "§5", Specified)
+        .not_modelled("An access of the CPU to its node's memory takes no virtual time; A1 local is the cost of queue and helper."),
     figure("A16", "states of a command-queue entry", Value(7.0), "", "table 1", Specified)
-        .bound(Bound::Between(7.0, 7.0)),
+        .bound(Bound::Between(7.0, 7.0))
+        .remark("The states that entries entered in a job with copies, orders and a delegated copy."),
 ];

@@ -74,7 +74,9 @@ pub(super) const LOCK: &[Figure] = &[
          The service time is set to 40 % less; the slowest of 32 ranks also waits for its unloaded round trip, which stays."),
     figure("L14", "atomics per reader pair", Value(2.0), "", "§4.2, Figs. 6, 7", Specified)
         .bound(Bound::Between(2.0, 2.0)),
-    figure("L15", "RDMA engines (TNIs) per node", Value(4.0), "", "§4.1, §5.2", Specified),
+    figure("L15", "RDMA engines (TNIs) per node", Value(4.0), "", "§4.1, §5.2", Specified)
+        .bound(Bound::Between(4.0, 4.0))
+        .remark("Those of all control queues that a node lets a program open."),
     figure(
         "L16",
         "atomic operations of Tofu2",
@@ -82,5 +84,7 @@ pub(super) const LOCK: &[Figure] = &[
         "",
         "§4.1",
         Specified,
-    ),
+    )
+    .bound(Bound::Holds)
+    .remark("Each has its effect, and no add of other nodes' ranks, through all four engines, and of the home's CPU is lost."),
 ];

@@ -69,7 +69,7 @@ pub fn compare(runs: &FmplRuns) -> Vec<Row> {
             "M22-between" => between(runs, |alone| Some(alone.barrier)),
             _ => None,
         };
-        rows.extend(value.map(|value| Row::simulated(figure, value)));
+        rows.extend(value.map(|value| Row::simulated(figure, value)).or_else(|| Row::not_modelled(figure)));
         if figure.id == "M11"
             && let Some(value) = bandwidth(Library::BlacsFmpl)
         {

@@ -1,8 +1,10 @@
 //! The lock paper's evaluation: its jobs, results and comparison with the paper.
 
+mod machine;
 mod questions;
 mod runs;
 
+pub use machine::Machine;
 pub use questions::WhatIf;
 pub use questions::{StencilForm, StencilRun};
 pub use runs::{LockRuns, PairRun, TniRun, run};
@@ -155,7 +157,9 @@ pub fn compare(runs: &LockRuns) -> Vec<Row> {
                 runs.fx100(4096, 32)
                     .and_then(|run| Some(run.job.atomics? as f64 / (f64::from(run.ranks) * f64::from(run.pairs)))),
             ),
-            _ => {}
+            "L15" => push(runs.machine.as_ref().map(|machine| machine.engines as f64)),
+            "L16" => push(runs.machine.as_ref().map(|machine| f64::from(u8::from(machine.atomics)))),
+            _ => rows.extend(Row::not_modelled(figure)),
         }
     }
     rows

@@ -102,7 +102,7 @@ mod tests {
             points: job.sizes.iter().map(|&size| (size, 3.4e-6 + size as f64 * 1e-10)).collect(),
             job: example().jobs[0].clone(),
         };
-        PrdmaRuns { runs: plan.jobs.iter().map(run).collect(), plan, timeline: None }
+        PrdmaRuns { runs: plan.jobs.iter().map(run).collect(), plan, machine: None, timeline: None }
     }
 
     #[test]

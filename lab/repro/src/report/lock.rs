@@ -265,6 +265,7 @@ mod tests {
             tnis: tnis.into(),
             fx100,
             plan,
+            machine: None,
             what_if: what_if(),
             stencils: stencils_run(),
             timeline: None,
