@@ -64,6 +64,9 @@ pub fn of(id: &str) -> Option<Null> {
         "A14" => null(printed("A4-local") - printed("A9-local"), "A4 local less A9 local"),
 
         "M1" => null(printed("M6") + printed("M7-data"), PARTS),
+        "M24" => null((printed("M1") * printed("M2")).sqrt() * 1000.0, "latencies and the link's rate"),
+        "M25" => null(1.0, "a latency and a rate: always rising"),
+        "M26" | "M27" | "M28" => null(1.0, "equal"),
         "M9-gap" => null(printed("M8-init") + printed("M8-header"), PARTS),
         "M11" | "M12" => null(1000.0, "link rate"),
         "M15" => null(
@@ -76,7 +79,7 @@ pub fn of(id: &str) -> Option<Null> {
             null(0.0, "bytes over the link's rate: all versions take equally long")
         }
 
-        "R1-linear" => null(0.0, "line through R1 with the slope of R2"),
+        "R12" => null(0.0, "line through R1 with the slope of R2"),
         "R3-high" => null(doubled(65_536.0), DOUBLED),
         "R4" => null(doubled(16_384.0), DOUBLED),
         "R5" => null(2.0, "the payload twice"),

@@ -255,7 +255,7 @@ mod tests {
             (text.find("Misses: 2 of 5"), text.find("Predictions: 3 of 5 within their bounds."));
         assert!(misses.is_some_and(|misses| predictions.is_some_and(|predictions| misses < predictions)), "{text}");
         assert!(text.contains("L10 MISS: "));
-        assert!(text.contains("1 of 1 within"));
+        assert!(text.contains("2 of 2 within"));
         assert!(text.contains("0.34 to 0.36 s"), "the contradiction must be stated");
     }
 

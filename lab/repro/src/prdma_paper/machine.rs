@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use prdma_offload::Form;
-use tofu2_sim::virt::{Released, Timeline};
+use tofu2_sim::virt::{Released, SeenCommand, Timeline, TofuShape, TopologyError};
 
 /// Observed facts.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,8 @@ const MOST: usize = 6;
 /// The number of jobs.
 pub(super) const JOBS: usize = 2 + MOST + 2 + 1;
 
-/// The smallest job in which all links of a router lead to different nodes.
-const GROUPS: Shape = Shape::tofu([3, 3, 3]);
+/// The smallest job in which all links of a router lead to different nodes, inside the mesh of Y.
+const GROUPS: [u32; 3] = [3, 3, 3];
 /// Bytes of a transfer. They take many times as long as the latency.
 const BYTES: usize = 256 << 10;
 
@@ -46,7 +46,8 @@ pub(super) fn run(plan: &PrdmaPlan, runner: &mut Runner<'_>) -> Result<Machine, 
     let platform = &plan.platform;
     let constant = |name| platform.value(name).unwrap_or(0);
     let engines = constant("engines").clamp(1, 255) as u8;
-    let on_groups = || Setting::routed(platform.clone(), GROUPS.nodes(), 1, GROUPS, plan.seed);
+    let shape = Shape::tofu(GROUPS);
+    let on_groups = || Setting::routed(platform.clone(), shape.nodes(), 1, shape, plan.seed);
     let mut jobs = Vec::with_capacity(JOBS);
 
     let open = runner.run("queues of a rank".into(), on_groups(), &async |fabric| queues(fabric).await)?;
@@ -81,7 +82,7 @@ pub(super) fn run(plan: &PrdmaPlan, runner: &mut Runner<'_>) -> Result<Machine, 
     let (followed, job) = session_rule(plan, runner)?;
     jobs.push(job);
     Ok(Machine {
-        links: neighbours.len(),
+        links: links().map_err(|error| ReproError::Network { stage: "links of a router".into(), error })?,
         link_rate,
         at_once,
         queues_per_engine: of_first.queues as f64 / of_first.engines as f64,
@@ -89,6 +90,18 @@ pub(super) fn run(plan: &PrdmaPlan, runner: &mut Runner<'_>) -> Result<Machine, 
         session_rule: followed,
         jobs,
     })
+}
+
+/// Returns the number of nodes at a distance of one hop from the node that has most of them.
+fn links() -> Result<usize, TopologyError> {
+    let shape = TofuShape::of_groups(GROUPS)?;
+    let nodes = 0..shape.nodes();
+    let adjacent = |one: u32| -> Result<usize, TopologyError> {
+        let hops = nodes.clone().map(|other| shape.hops(one, other, None));
+        Ok(hops.collect::<Result<Vec<u32>, _>>()?.into_iter().filter(|hops| *hops == 1).count())
+    };
+    let each = nodes.clone().map(adjacent).collect::<Result<Vec<usize>, _>>()?;
+    Ok(each.into_iter().max().unwrap_or(0))
 }
 
 /// Runs some iterations of the MRC form, and checks its commands.
@@ -119,9 +132,7 @@ fn is_followed(timeline: &Timeline) -> bool {
         Released::AtOnce => None,
         Released::By(by) => Some((command, by.and_then(|by| commands.get(by)))),
     });
-    let follows = |(command, by): (_, Option<_>)| {
-        let command: &tofu2_sim::virt::SeenCommand = command;
-        let by: Option<&tofu2_sim::virt::SeenCommand> = by;
+    let follows = |(command, by): (&SeenCommand, Option<&SeenCommand>)| {
         by.filter(|by| by.posting.sps > 0).and_then(|by| Some(command.started? >= by.arrived?)).unwrap_or(false)
     };
     waited.next().is_some_and(&follows) && waited.all(follows)

@@ -121,7 +121,7 @@ pub fn compare(runs: &PrdmaRuns) -> Vec<Row> {
             "R3-high" => values().reduce(f64::max),
             "R4" => ratios.iter().find(|(size, _)| *size == SIXTEEN_KIB).map(|&(_, ratio)| ratio),
             "R5" => per_byte(MRC).zip(per_byte(FAST)).map(|(mrc, fast)| mrc / fast),
-            "R1-linear" => runs.of(Pattern::Line, FAST).and_then(|run| deviation_from_line(&run.line())),
+            "R12" => runs.of(Pattern::Line, FAST).and_then(|run| deviation_from_line(&run.line())),
             "R7-links" => observed(|machine| machine.links as f64),
             "R7-rate" => observed(|machine| machine.link_rate * 1e-9),
             "R8" => observed(|machine| machine.at_once as f64),
