@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn start_and_chain_are_what_the_figures_ask_for() {
-        let bare = mutated(&[("software.prdma.start", 0), ("software.prdma.chain", 0)]);
+        let bare = mutated(&[("software.prdma.start", 0), ("queue_chain", 0)]);
         let runs = run(&deciding(bare), &mut Progress::silent()).expect("it runs");
         let line = |how| runs.of(Pattern::Line, how).expect("it was run").line();
         let (fast, mrc) = (line(FAST), line(MRC));
@@ -192,16 +192,16 @@ mod tests {
         // To the nanosecond.
         let of_table = |name| (Platform::fx100().value(name).expect(name) as f64 * 1e-3).round();
         assert_eq!((start * 1e9).round(), of_table("software.prdma.start"));
-        assert_eq!((chain * 1e9).round(), of_table("software.prdma.chain"));
+        assert_eq!((chain * 1e9).round(), of_table("queue_chain"));
     }
 
     #[test]
     fn another_machine_fails_the_check() {
         assert_eq!(misses(Platform::fx100()), [""; 0]);
         assert!(misses(mutated(&[("software.prdma.start", 1_000_000)])).contains(&"R1".to_owned()));
-        assert!(misses(mutated(&[("software.prdma.chain", 0)])).contains(&"R3-low".to_owned()));
+        assert!(misses(mutated(&[("queue_chain", 0)])).contains(&"R3-low".to_owned()));
         assert!(misses(mutated(&[("payload_byte", 120_000)])).contains(&"R2".to_owned()));
-        let slow = mutated(&[("software.prdma.start", 3_000_000), ("software.prdma.chain", 0)]);
+        let slow = mutated(&[("software.prdma.start", 3_000_000), ("queue_chain", 0)]);
         assert!(misses(slow).contains(&"R4".to_owned()));
     }
 }

@@ -112,7 +112,7 @@ mod tests {
         let page = render(results, &compare(&runs), &example()).expect("it can be drawn");
         assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (3, 3));
         assert!(page.matches("without a published value").count() >= 2);
-        for part in ["R4", "bytes to each neighbour", "software.prdma.chain", "3-D 27-point"] {
+        for part in ["R4", "bytes to each neighbour", "queue_chain", "3-D 27-point"] {
             assert!(page.contains(part), "{part} is missing");
         }
         for reference in ["http", "src=", "href=", "url(", "<script", "<link"] {
