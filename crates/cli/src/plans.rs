@@ -24,7 +24,7 @@ impl Plans {
     /// A message if `--trace-job` selects a job that does not record a timeline.
     pub(crate) fn of(options: &Reproduce) -> Result<Plans, String> {
         let papers = options.papers();
-        let (shapes, seed) = (options.shapes.into(), options.seed);
+        let (shapes, seed) = (options.shapes(), options.seed);
         let lock = papers.contains(&Paper::Lock).then(|| match options.quick {
             true => LockPlan::quick(shapes, seed),
             false => LockPlan::paper(shapes, seed),

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acp_paper;
+pub mod documented;
 pub mod figures;
 pub mod fmpl_paper;
 pub mod lock_paper;

@@ -25,12 +25,9 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     for paper in Paper::ALL {
         let of_paper: Vec<&Row> = rows.iter().filter(|row| row.paper == paper).collect();
         if !of_paper.is_empty() {
-            out.push_str(&format!(
-                "{}: {}\n{}\n\n",
-                paper.name().to_uppercase(),
-                paper.subject(),
-                terminal(table(&of_paper))
-            ));
+            let (name, subject) = (paper.name().to_uppercase(), paper.subject());
+            let free = wrapped(&format!("Free in the model: {}", paper.free()));
+            out.push_str(&format!("{name}: {subject}\n{}\n{free}\n", terminal(table(&of_paper))));
         }
     }
     for line in summary(&Tally::of(rows)) {

@@ -45,6 +45,34 @@ impl Paper {
         }
     }
 
+    /// Returns what the model leaves open for this paper: choices that no figure and no source
+    /// settles, for display.
+    pub const fn free(self) -> &'static str {
+        match self {
+            Paper::Lock => {
+                "The job's shape and the arbitration between a router's inputs are not published: rows of L8 and L9 name \
+                 both. The shares of the node side in a put's latency are assumed."
+            }
+            Paper::Acp => {
+                "What serving another rank's request costs (`acp.served`) is assumed to equal the cost of a command."
+            }
+            Paper::Fmpl => {
+                "M6 is read as including the initial part of a call (`fmpl.init`). The times of the network's barrier and \
+                 of its second crossbar are assumed. Combining two operands costs nothing. BLACS costs as much in each call \
+                 with a matrix as in M4, and nothing in a barrier. How MPI broadcasts is assumed."
+            }
+            Paper::Prdma => {
+                "A receive engine is assumed to accept packets in turn, at the rate of the payload. What MRC costs beyond \
+                 its commands is assumed to pass in the network interface, once per chain of puts by which queues release \
+                 themselves (`queue_chain`)."
+            }
+            Paper::Xmp => {
+                "All constants of software, the time of a cell and the number of arrays are assumed, and were written down \
+                 before any comparison. How the message layer handles derived datatypes is open: both readings are run."
+            }
+        }
+    }
+
     /// Returns the paper with that [name](Paper::name).
     pub fn named(name: &str) -> Option<Paper> {
         Paper::ALL.into_iter().find(|paper| paper.name() == name)
