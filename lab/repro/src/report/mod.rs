@@ -145,7 +145,7 @@ fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
         format!("{} of {}", tally.misses, tally.predictions + tally.derived),
         "predictions, orderings and derived values contradict the papers",
     )?;
-    tile(page, format!("{} of {}", tally.within, tally.predictions), "predictions within their bounds")?;
+    tile(page, format!("{} of {}", tally.within, tally.predictions), "predictions within bounds")?;
     tile(
         page,
         format!("{} of {}", tally.informative_within, tally.informative),
@@ -163,7 +163,7 @@ fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
 
 fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
     page.push_str(
-        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. ORD is an ordering, 1 if it holds. \
+        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is a fact that jobs observe. ORD is an ordering, 1 if it holds. \
          OWN is our own value, which no paper states. MISS contradicts the paper; its reason stands below the figure. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
          <div class=\"scroll\"><table><thead><tr><th>id</th><th>what</th><th class=\"n\">published</th><th class=\"n\">ours</th>\
          <th class=\"n\">deviation</th><th class=\"n\">null model</th><th>kind</th><th>bound</th><th>verdict</th></tr></thead><tbody>",
@@ -293,7 +293,6 @@ pub(super) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     #[test]
     fn markup_is_text() {
         assert_eq!(super::escaped("<b a=\"1\">'&'</b>"), "&lt;b a=&quot;1&quot;&gt;&#39;&amp;&#39;&lt;/b&gt;");
