@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn only_the_block_changes() {
-        let block = Block { name: "acp".into(), text: "new\n".into() };
+        let blocks = [Block { name: "acp".into(), text: "new\n".into() }];
         let page = "before\n<!-- reproduce: acp -->\nold\nold\n<!-- end -->\nafter\n";
-        let changed = with_blocks(page, std::slice::from_ref(&block)).expect("a block");
+        let changed = with_blocks(page, &blocks).expect("a block");
         assert_eq!(changed, "before\n<!-- reproduce: acp -->\nnew\n<!-- end -->\nafter\n");
-        assert_eq!(with_blocks(&changed, std::slice::from_ref(&block)).as_ref(), Ok(&changed));
-        assert_eq!(with_blocks("nothing", &[block.clone()]), Err(BadPage::NoBlock("acp".into())));
-        assert_eq!(with_blocks("<!-- reproduce: acp -->\n", &[block]), Err(BadPage::NoEnd("acp".into())));
+        assert_eq!(with_blocks(&changed, &blocks).as_ref(), Ok(&changed));
+        assert_eq!(with_blocks("nothing", &blocks), Err(BadPage::NoBlock("acp".into())));
+        assert_eq!(with_blocks("<!-- reproduce: acp -->\n", &blocks), Err(BadPage::NoEnd("acp".into())));
     }
 
     #[test]
