@@ -14,9 +14,18 @@ const PATIENCE: Duration = Duration::from_micros(500);
 #[must_use]
 pub struct Options {
     threads: Threads,
+    time_out: Duration,
 }
 
 impl Options {
+    /// Sets the minimum time for which a send waits for its receive before it copies the matrix and
+    /// returns (FMPL's time-out); 0 by default. A matrix whose receive is posted in time is sent
+    /// without a copy (paper, section 5.3).
+    pub fn time_out(mut self, time_out: Duration) -> Self {
+        self.time_out = time_out;
+        self
+    }
+
     /// Sets which threads may use the grids; by default only the thread that initializes BLACS.
     pub fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads;
@@ -50,7 +59,7 @@ impl Blacs {
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
             // Any two members may exchange messages, and a send never waits for its receive.
             let areas = fmpl::Options::default().indices(INDICES).any_indices(0).peers(fabric.ranks());
-            let options = areas.spool(0, Duration::ZERO).growing(PATIENCE).threads(options.threads);
+            let options = areas.spool(0, options.time_out).growing(PATIENCE).threads(options.threads);
             Ok(Blacs { fmpl: Fmpl::init_with(&fabric, options).await?, silence: Silence::new(&fabric)? })
         });
         begun

@@ -1,7 +1,7 @@
 //! Broadcasts: matrices from one process of a scope to all others.
 
 use crate::{
-    BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology,
+    BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology, cost,
     packing::View,
     scope::{Members, Space},
     topology::{Neighbours, Position},
@@ -51,6 +51,7 @@ impl Grid {
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let shape = *shape;
         self.losses.or_lost(scope, async move {
+            self.fabric().charge(cost::MATRIX).await;
             shape.fits(precision.bytes())?;
             let members = self.members(scope);
             let Members { count, me, .. } = members;
@@ -78,6 +79,7 @@ impl Grid {
     ) -> impl Future<Output = Result<()>> + Send + use<'a> {
         let (shape, size) = (*shape, precision.bytes());
         self.losses.or_lost(scope, async move {
+            self.fabric().charge(cost::MATRIX).await;
             shape.fits(size)?;
             let (members, root) = (self.members(scope), self.index_in(scope, from)?);
             let Members { count, me, .. } = members;

@@ -1,7 +1,7 @@
 //! Combines: element-wise reductions of the matrices of all processes of a scope.
 
 use crate::{
-    BlacsError, Element, Grid, MatrixMut, MemoryMut, Precision, Result, Scope, Shape, Topology,
+    BlacsError, Element, Grid, MatrixMut, MemoryMut, Precision, Result, Scope, Shape, Topology, cost,
     packing::{Incoming, Outgoing, View},
     reduce::{DISTANCE, Fold},
     scope::{Members, Space},
@@ -165,6 +165,7 @@ impl Grid {
     /// receives the result.
     async fn combined<'a>(&'a self, call: Call, memory: &'a mut (dyn MemoryMut + 'a)) -> Result<Option<Contributors>> {
         let Call { scope, topology, fold, shape, to } = call;
+        self.fabric().charge(cost::MATRIX).await;
         // A message may include distances.
         shape.fits(fold.precision.bytes() + DISTANCE)?;
         let members = self.members(scope);

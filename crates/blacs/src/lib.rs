@@ -61,6 +61,7 @@
 mod blacs;
 mod broadcast;
 mod combine;
+mod cost;
 mod element;
 mod error;
 mod grid;

@@ -1,7 +1,7 @@
 //! Point-to-point messages: matrices between two processes.
 
 use crate::{
-    BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape,
+    BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, cost,
     packing::{Incoming, Outgoing, View},
     scope::Space,
     shape::MOST,
@@ -198,6 +198,7 @@ impl<'a> SendCall<'a> {
     fn slow(self) -> Boxed<'a, Result<()>> {
         let SendCall { grid, memory, shape, size, to, index } = self;
         Box::pin(async move {
+            grid.fabric().charge(cost::MATRIX).await;
             shape.fits(size)?;
             let to = grid.index_in(Scope::All, to)?;
             let index = index.unwrap_or_else(|| grid.counters.next_to(to, Space::Pair));
@@ -263,6 +264,7 @@ impl<'a> RecvCall<'a> {
     fn slow(self) -> Boxed<'a, Result<()>> {
         let RecvCall { grid, memory, shape, size, from, begun } = self;
         Box::pin(async move {
+            grid.fabric().charge(cost::MATRIX).await;
             shape.fits(size)?;
             let from = grid.index_in(Scope::All, from)?;
             let expected = shape.bytes(size);

@@ -77,6 +77,10 @@ pub(crate) struct Reproduce {
     /// Write a page with plots, DIR/index.html.
     #[arg(long, value_name = "DIR")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the results into the blocks of a page of documentation; with --check, compare them with
+    /// it instead. Includes `--shapes all`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "full", "trace_forms"])]
+    pub(crate) docs: Option<PathBuf>,
     /// Write the timeline of one job for Perfetto (ui.perfetto.dev) or Chrome's viewer: CPUs, TNIs,
     /// atomic units.
     ///
@@ -107,7 +111,7 @@ pub(crate) struct Reproduce {
     /// Print the trace hash of each job.
     #[arg(long)]
     pub(crate) hashes: bool,
-    /// List the recorded figures that are not simulated yet, too, of all papers.
+    /// List the recorded figures that this run does not simulate, too, of all papers.
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -124,6 +128,11 @@ impl Reproduce {
     /// Returns whether to run the jobs that no published figure needs.
     pub(crate) fn includes_what_if(&self) -> bool {
         self.what_if || self.full || self.report.is_some()
+    }
+
+    /// Returns the job shapes for the figures that depend on arbitration.
+    pub(crate) fn shapes(&self) -> Shapes {
+        if self.docs.is_some() { Shapes::All } else { self.shapes.into() }
     }
 
     /// Returns the papers to simulate: all, if none is named.
@@ -245,60 +254,4 @@ fn paper(name: &str) -> Result<Paper, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    fn parse(line: &str) -> Result<Arguments, clap::Error> {
-        Arguments::try_parse_from(without_lone_separator(line.split_whitespace().map(OsString::from)))
-    }
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn a_lone_separator_is_skipped_by_reproduce() {
-        for line in ["onesided reproduce --check", "onesided reproduce -- --check", "onesided reproduce --check --"] {
-            match parse(line).expect(line).command {
-                Command::Reproduce(options) => assert!(options.check, "{line}"),
-                other => panic!("{line}: {other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn the_separator_of_run_keeps_its_meaning() {
-        match parse("onesided run -n 4 --segment-bytes 64M -- prog -n 9 -- x").expect("valid").command {
-            Command::Run(options) => {
-                assert_eq!((options.ranks.get(), options.segment_bytes), (4, Some(SegmentBytes(64 << 20))));
-                assert_eq!(options.program, ["prog", "-n", "9", "--", "x"]);
-            }
-            other => panic!("{other:?}"),
-        }
-        assert!(parse("onesided run -n 4").is_err());
-        assert!(parse("onesided run -n 0 -- prog").is_err());
-        assert!(parse("onesided run -n 4 --segment-bytes 12X -- prog").is_err());
-    }
-
-    #[test]
-    fn queue_statistics_are_off_by_default() {
-        for (line, wanted) in [
-            ("onesided run -n 2 -- prog --progress-thread", (false, false)),
-            ("onesided run -n 2 --shared-address-space -- prog", (true, false)),
-            ("onesided run --progress-thread -n 2 -- prog", (false, true)),
-        ] {
-            match parse(line).expect(line).command {
-                Command::Run(run) => assert_eq!((run.shared_address_space, run.progress_thread), wanted, "{line}"),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn unknown_papers_are_refused_with_the_known_ones() {
-        let error = parse("onesided reproduce --paper mpi").expect_err("no such paper").to_string();
-        assert!(error.contains("lock, acp, fmpl, prdma, xmp"), "{error}");
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ impl Plans {
     /// A message if `--trace-job` selects a job that does not record a timeline.
     pub(crate) fn of(options: &Reproduce) -> Result<Plans, String> {
         let papers = options.papers();
-        let (shapes, seed) = (options.shapes.into(), options.seed);
+        let (shapes, seed) = (options.shapes(), options.seed);
         let lock = papers.contains(&Paper::Lock).then(|| match options.quick {
             true => LockPlan::quick(shapes, seed),
             false => LockPlan::paper(shapes, seed),
@@ -77,7 +77,7 @@ impl Plans {
             plan.traced = job(plan.jobs(), plan.jobs());
         }
         if let Some(plan) = &mut self.prdma {
-            plan.traced = job(plan.jobs.len(), plan.jobs.len());
+            plan.traced = job(plan.count(), plan.count());
         }
         if let Some(plan) = &mut self.fmpl {
             plan.traced = job(plan.jobs(), plan.jobs());
@@ -102,7 +102,7 @@ impl Plans {
         [
             self.lock.as_ref().map_or(0, LockPlan::jobs),
             self.acp.as_ref().map_or(0, AcpPlan::jobs),
-            self.prdma.as_ref().map_or(0, |plan| plan.jobs.len()),
+            self.prdma.as_ref().map_or(0, PrdmaPlan::count),
             self.fmpl.as_ref().map_or(0, FmplPlan::jobs),
             self.xmp.as_ref().map_or(0, XmpPlan::jobs),
         ]

@@ -2,6 +2,7 @@
 
 use crate::{
     arguments::Reproduce,
+    page::Page,
     plans::Plans,
     runs::{self, Runs},
 };
@@ -28,6 +29,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     }
     let plans = Plans::of(options)?;
     let outputs = Outputs::open(options)?;
+    let page = options.docs.as_deref().map(Page::read).transpose()?;
     let Runs { lock, acp, prdma, fmpl, xmp } = runs::run(&plans)?;
     let mut rows: Vec<Row> = lock.iter().flat_map(lock_paper::compare).collect();
     rows.extend(acp.iter().flat_map(acp_paper::compare));
@@ -36,7 +38,7 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
     rows.extend(xmp.iter().flat_map(xmp_paper::compare));
     let of_lock = lock.iter().flat_map(|runs| runs.jobs());
     let of_acp = acp.iter().flat_map(|runs| runs.jobs());
-    let of_prdma = prdma.iter().flat_map(|runs| runs.runs.iter().map(|run| &run.job));
+    let of_prdma = prdma.iter().flat_map(|runs| runs.jobs());
     let of_fmpl = fmpl.iter().flat_map(|runs| runs.jobs());
     let of_xmp = xmp.iter().flat_map(|runs| runs.jobs());
     let made = Provenance {
@@ -94,7 +96,11 @@ pub(crate) fn reproduce(options: &Reproduce) -> Result<ExitCode, Box<dyn Error>>
         }
     }
 
-    if options.check && !differing.is_empty() {
+    let is_current = match page {
+        Some(page) => page.documents(options, &rows)?,
+        None => true,
+    };
+    if options.check && !(differing.is_empty() && is_current) {
         for difference in differing {
             emit(format_args!("check: {difference}"));
         }
@@ -174,7 +180,7 @@ fn command(options: &Reproduce) -> String {
         command.push_str(&format!(" --paper {paper}"));
     }
     command.push_str(&format!(" --seed {}", options.seed));
-    if lock_paper::Shapes::from(options.shapes) == lock_paper::Shapes::All {
+    if options.shapes() == lock_paper::Shapes::All {
         command.push_str(" --shapes all");
     }
     if options.quick {

@@ -14,8 +14,10 @@ fn told(arguments: &[&str]) -> (Option<i32>, String, String) {
 fn impossible_options_are_refused_with_the_reason() {
     for (arguments, reason) in [
         (&["--quick", "--full"][..], "cannot be used with"),
-        (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 2"),
+        (&["--paper", "prdma", "--trace", "/nonexistent/trace", "--trace-job", "99"], "have the numbers 1 to 13"),
         (&["--paper", "xmp", "--all", "--json", "/nonexistent/rows.json"], "/nonexistent/rows.json"),
+        (&["--docs", "/nonexistent/page.md"], "/nonexistent/page.md can't be read"),
+        (&["--docs", "page.md", "--quick"], "cannot be used with"),
     ] {
         let (code, out, err) = told(&[&["reproduce"], arguments].concat());
         assert!(code == Some(2) && err.contains(reason) && out.is_empty(), "{arguments:?}: {err}{out}");
@@ -26,7 +28,24 @@ fn impossible_options_are_refused_with_the_reason() {
 fn figures_that_are_not_simulated_can_be_listed_with_the_others() {
     let (code, out, _) = told(LISTED);
     assert_eq!(code, Some(0));
-    assert!(out.contains("R11") && out.contains("X4") && out.contains("not simulated yet"), "{out}");
+    assert!(out.contains("R11") && out.contains("X4") && out.contains("not simulated"), "{out}");
+}
+
+#[test]
+fn a_page_gets_the_results_and_is_compared_with_them() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let page = directory.path().join("page.md");
+    let path = page.to_str().expect("a plain path");
+    std::fs::write(&page, "a\n<!-- reproduce: acp -->\nold\n<!-- end -->\nb\n").expect("a file");
+    let run = |check: &[&str]| told(&[&["reproduce", "--paper", "acp", "--docs", path][..], check].concat());
+    let (code, _, err) = run(&["--check"]);
+    assert!(code == Some(1) && err.contains("lacks: | A14 |"), "{err}");
+    assert_eq!(run(&[]).0, Some(0));
+    let written = std::fs::read_to_string(&page).expect("a file");
+    assert!(written.starts_with("a\n<!-- reproduce: acp -->\n| figure |") && written.ends_with("<!-- end -->\nb\n"));
+    assert!(written.contains("**Free in the model.**"), "{written}");
+    let (code, _, err) = run(&["--check"]);
+    assert_eq!(code, Some(0), "{err}");
 }
 
 /// The fastest run.
@@ -38,7 +57,7 @@ fn listed_json_is_an_array_of_rows() {
     let rows: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
     let rows = rows.as_array().expect("an array");
     let of_xmp: Vec<_> = rows.iter().filter(|row| row["paper"] == "xmp").collect();
-    assert!(of_xmp.len() == 13 && of_xmp.iter().all(|row| row["simulated"].is_null()));
+    assert!(of_xmp.len() == 14 && of_xmp.iter().all(|row| row["simulated"].is_null()));
 }
 
 #[test]

@@ -4,8 +4,6 @@
 
 /// The start of a request or an exchange.
 pub(crate) const START: &str = "prdma.start";
-/// A queue that releases its own data.
-pub(crate) const CHAIN: &str = "prdma.chain";
 /// Packing or unpacking blocks, per byte.
 pub(crate) const PACK: &str = "pack";
 /// Copying or folding whole blocks, per byte.

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acp_paper;
+pub mod documented;
 pub mod figures;
 pub mod fmpl_paper;
 pub mod lock_paper;
@@ -33,14 +34,17 @@ pub mod progress;
 pub mod provenance;
 pub mod quantity;
 pub mod report;
+mod shape;
 pub mod simulate;
 pub mod statistics;
 pub mod table;
+pub mod tally;
 pub mod unpublished;
 pub mod workloads;
 pub mod xmp_paper;
 
-pub use simulate::{Cost, JobRecord, Shape, Traced};
+pub use shape::Shape;
+pub use simulate::{Cost, JobRecord, Traced};
 
 use std::path::PathBuf;
 use tofu2_sim::{JobError, virt::TopologyError};

@@ -1,7 +1,7 @@
 //! Rows: one figure, published and simulated, side by side.
 
 use crate::{
-    figures::{Bound, Figure, Paper, Status},
+    figures::{Bound, Case, Figure, Paper, Published, Status},
     null_model,
     simulate::Cost,
 };
@@ -38,7 +38,10 @@ pub struct Row {
     /// Whether the figure is on record as a miss of the model.
     #[serde(default)]
     pub known_miss: bool,
-    /// Whether the null model would miss the bound.
+    /// Whether the model has nothing that the figure is about; `remark` has the reason.
+    #[serde(default)]
+    pub not_modelled: bool,
+    /// Whether the null model would miss the bound, and the row is not on record as a miss.
     pub informative: bool,
     /// Section, figure, table of the paper.
     pub place: String,
@@ -66,7 +69,9 @@ pub enum Verdict {
     Asserted,
     /// Our own value; no paper states one.
     OwnValue,
-    /// Not simulated yet.
+    /// The model has nothing that the figure is about.
+    NotModelled,
+    /// Not part of this run.
     NotSimulated,
 }
 
@@ -80,7 +85,8 @@ impl Verdict {
             Verdict::CalibrationLost => "CALIBRATION LOST",
             Verdict::Asserted => "asserted",
             Verdict::OwnValue => "own value",
-            Verdict::NotSimulated => "not simulated yet",
+            Verdict::NotModelled => "not modelled",
+            Verdict::NotSimulated => "not simulated",
         }
     }
 }
@@ -89,11 +95,32 @@ impl Row {
     /// Returns the row of `figure` with a simulated value in the figure's unit. NaN satisfies no
     /// bound.
     pub fn simulated(figure: &Figure, value: f64) -> Row {
+        Row::of(figure, None, value)
+    }
+
+    /// Returns the same for a run in one of several cases, to which a recorded miss may be limited.
+    pub fn simulated_in(figure: &Figure, case: Case, value: f64) -> Row {
+        Row::of(figure, Some(case), value).case(case.shape.to_string())
+    }
+
+    fn of(figure: &Figure, case: Option<Case>, value: f64) -> Row {
         let mut row = Row::unsimulated(figure);
+        let known = figure.known_miss(case);
         row.simulated = Some(value);
         row.deviation = row.published.filter(|&p| p != 0.0).map(|p| (value - p) / p);
         row.within = figure.bound.map(|bound| bound.holds(value, row.published));
+        row.known_miss = known.is_some();
+        row.informative = known.is_none() && null_model::informative(figure);
+        // The reason of a miss belongs to a row that misses, and to no other.
+        if let (Some(miss), Verdict::Miss) = (known, row.verdict()) {
+            row.remark = miss.reason.to_owned();
+        }
         row
+    }
+
+    /// Returns the row of `figure` if the model has nothing that it is about.
+    pub fn not_modelled(figure: &Figure) -> Option<Row> {
+        figure.not_modelled.map(|_| Row::unsimulated(figure))
     }
 
     /// Returns the row of `figure` without a value: it is listed but never counted.
@@ -112,9 +139,14 @@ impl Row {
             bound: figure.bound,
             within: None,
             known_miss: figure.miss.is_some(),
-            informative: null_model::informative(figure),
+            informative: figure.miss.is_none() && null_model::informative(figure),
             place: figure.place.to_owned(),
-            remark: figure.miss.unwrap_or(figure.remark).to_owned(),
+            not_modelled: figure.not_modelled.is_some(),
+            remark: match (figure.not_modelled, figure.published) {
+                (Some(reason), Published::Words(words)) => format!("Published: {words}. {reason}"),
+                (Some(reason), _) => reason.to_owned(),
+                (None, _) => figure.remark.to_owned(),
+            },
             cost: None,
         }
     }
@@ -134,6 +166,7 @@ impl Row {
     /// Returns the verdict on the row.
     pub fn verdict(&self) -> Verdict {
         match (self.kind, self.simulated, self.within) {
+            (_, None, _) if self.not_modelled => Verdict::NotModelled,
             (_, None, _) => Verdict::NotSimulated,
             (Status::Own, ..) => Verdict::OwnValue,
             (Status::Calibrated, _, Some(false)) => Verdict::CalibrationLost,
@@ -151,71 +184,8 @@ impl Row {
             Verdict::Miss => !self.known_miss,
             Verdict::Within | Verdict::Asserted => self.known_miss,
             Verdict::CalibrationLost => true,
-            Verdict::Calibrated | Verdict::OwnValue | Verdict::NotSimulated => false,
+            Verdict::Calibrated | Verdict::OwnValue | Verdict::NotModelled | Verdict::NotSimulated => false,
         }
-    }
-}
-
-/// Counts over rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Tally {
-    /// Predictions, orderings and derived values that the model contradicts.
-    pub misses: usize,
-    /// Simulated predictions and orderings.
-    pub predictions: usize,
-    /// Those within their bound.
-    pub within: usize,
-    /// Simulated predictions whose null model misses the bound.
-    pub informative: usize,
-    /// Those within their bound.
-    pub informative_within: usize,
-    /// Simulated values that follow by arithmetic, and those within their bound.
-    pub derived: usize,
-    /// Those within their bound.
-    pub derived_within: usize,
-    /// Calibrated values that were simulated.
-    pub calibrated: usize,
-    /// Those that the model reproduces.
-    pub given_back: usize,
-    /// Asserted facts.
-    pub asserted: usize,
-    /// Figures of which the simulation reports its own value.
-    pub own: usize,
-    /// Figures without a simulation.
-    pub not_simulated: usize,
-}
-
-impl Tally {
-    /// Counts `rows`.
-    pub fn of(rows: &[Row]) -> Tally {
-        let mut tally = Tally::default();
-        for row in rows {
-            let verdict = row.verdict();
-            let met = usize::from(verdict == Verdict::Within);
-            tally.misses += usize::from(verdict == Verdict::Miss);
-            match (verdict, row.kind) {
-                (Verdict::NotSimulated, _) => tally.not_simulated += 1,
-                (Verdict::OwnValue, _) => tally.own += 1,
-                (_, Status::Calibrated) => {
-                    tally.calibrated += 1;
-                    tally.given_back += usize::from(verdict == Verdict::Calibrated);
-                }
-                (_, Status::Specified) => tally.asserted += 1,
-                (_, Status::Derived) => {
-                    tally.derived += 1;
-                    tally.derived_within += met;
-                }
-                _ => {
-                    tally.predictions += 1;
-                    tally.within += met;
-                    if row.informative {
-                        tally.informative += 1;
-                        tally.informative_within += met;
-                    }
-                }
-            }
-        }
-        tally
     }
 }
 
@@ -254,20 +224,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_simulated_counts_as_nothing_else() {
-        let rows: Vec<Row> = figures::all().map(Row::unsimulated).collect();
-        let tally = Tally::of(&rows);
-        assert_eq!(tally, Tally { not_simulated: rows.len(), ..Tally::default() });
-    }
-
-    #[test]
-    fn informative_predictions_are_counted_apart() {
-        let rows = [row("L1", 2.3), row("L8", 0.05), row("L9", 0.5), row("L4", 0.069), row("L12", 900.0)];
-        let tally = Tally::of(&rows);
-        assert_eq!((tally.misses, tally.predictions, tally.within), (1, 3, 2));
-        assert_eq!((tally.informative, tally.informative_within), (1, 1));
-        assert_eq!((tally.calibrated, tally.given_back), (1, 1));
-        assert_eq!((tally.derived, tally.derived_within), (1, 1));
+    fn a_record_names_the_cases_that_miss_and_only_these_show_the_reason() {
+        let l9 = figures::find("L9").expect("L9");
+        let miss = l9.miss.expect("a record");
+        let [recorded, ..] = *miss.cases else { panic!("no cases") };
+        let other = Case { shape: crate::Shape::OF_FX100[2], ..recorded };
+        for (case, value, differs) in
+            [(recorded, 0.8, false), (recorded, 0.95, true), (other, 0.95, false), (other, 0.8, true)]
+        {
+            let row = Row::simulated_in(l9, case, value);
+            assert_eq!(row.differs(), differs, "{case}: {value}");
+            assert_eq!(row.remark == miss.reason, value < 0.9 && case == recorded, "{case}: {value}");
+            assert_eq!(row.informative, case == other, "{case}");
+        }
+        let within = row("L10", 1.0);
+        assert!(within.known_miss && within.remark.is_empty(), "{within:?}");
     }
 
     #[test]

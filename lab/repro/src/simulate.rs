@@ -1,10 +1,9 @@
 //! Sequential execution of jobs in virtual time: the network of their nodes, the cost of each job on
 //! the host, and the timeline of one job.
 
-use crate::{ReproError, progress::Progress};
+use crate::{ReproError, Shape, progress::Progress, shape::ShapeNetwork};
 use rdma_fabric::{Program, Time};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use tofu2_sim::{
     JobError,
     virt::{Arbiter, Job, NetworkModel, Platform, Timeline, TofuShape, Torus},
@@ -256,59 +255,6 @@ pub struct Cost {
     /// Growth of the process's peak resident memory per rank in bytes; 0 if an earlier job needed
     /// as much. `None` if the system does not report it, or other jobs ran at the same time.
     pub resident_bytes_per_rank: Option<u64>,
-}
-
-/// The shape of a job's network. If a paper does not state it, several are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
-    network: ShapeNetwork,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum ShapeNetwork {
-    /// The sides of a plain torus.
-    Torus(&'static [u32]),
-    /// The numbers of Tofu's groups of 12 nodes along X, Y and Z.
-    Tofu([u32; 3]),
-}
-
-impl Shape {
-    /// Returns the torus of these sides.
-    pub const fn new(sides: &'static [u32]) -> Self {
-        Shape { network: ShapeNetwork::Torus(sides) }
-    }
-
-    /// Returns Tofu's own network, of six axes, with these numbers of groups along X, Y and Z.
-    pub const fn tofu(groups: [u32; 3]) -> Self {
-        Shape { network: ShapeNetwork::Tofu(groups) }
-    }
-
-    /// Returns whether it is Tofu's own network.
-    pub const fn is_tofu(self) -> bool {
-        matches!(self.network, ShapeNetwork::Tofu(_))
-    }
-
-    /// Number of nodes along each axis, or of groups.
-    pub const fn sides(&self) -> &[u32] {
-        match &self.network {
-            ShapeNetwork::Torus(sides) => sides,
-            ShapeNetwork::Tofu(groups) => groups,
-        }
-    }
-
-    /// Number of nodes.
-    pub fn nodes(self) -> u32 {
-        self.sides().iter().product::<u32>() * if self.is_tofu() { 12 } else { 1 }
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, side) in self.sides().iter().enumerate() {
-            write!(f, "{}{side}", if i == 0 { "" } else { "×" })?;
-        }
-        if self.is_tofu() { f.write_str(" groups") } else { Ok(()) }
-    }
 }
 
 #[cfg(test)]

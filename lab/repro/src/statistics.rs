@@ -11,6 +11,15 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (sxx > 0.0).then(|| sxy / sxx)
 }
 
+/// Returns the largest deviation of a point from the least-squares line through all points, as a
+/// share of the line's value there. `None` with fewer than two distinct x.
+pub fn deviation_from_line(points: &[(f64, f64)]) -> Option<f64> {
+    let (slope, n) = (slope(points)?, points.len() as f64);
+    let at_zero = points.iter().map(|(x, y)| y - slope * x).sum::<f64>() / n;
+    let shares = points.iter().map(|(x, y)| (y / (at_zero + slope * x) - 1.0).abs());
+    Some(shares.fold(0.0, f64::max))
+}
+
 /// Returns the slope of the least-squares line through `(ln x, ln y)`: 1 for proportional data.
 ///
 /// `None` with fewer than two distinct x, or if a coordinate is not positive and finite.
@@ -60,6 +69,15 @@ mod tests {
 
     fn close(a: Option<f64>, b: f64) -> bool {
         a.is_some_and(|a| (a - b).abs() < 1e-12)
+    }
+
+    #[test]
+    fn a_point_off_the_line_counts_by_its_share() {
+        let line: Vec<(f64, f64)> = (0..5).map(|x| (f64::from(x), 3.0 + f64::from(x))).collect();
+        assert!(deviation_from_line(&line).is_some_and(|deviation| deviation < 1e-12));
+        let bent = [(0.0, 1.0), (1.0, 2.0), (2.0, 1.0)];
+        assert!(deviation_from_line(&bent).is_some_and(|deviation| (deviation - 0.5).abs() < 1e-12));
+        assert_eq!(deviation_from_line(&[(1.0, 1.0)]), None);
     }
 
     #[test]

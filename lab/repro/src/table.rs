@@ -2,9 +2,10 @@
 
 use crate::{
     figures::{Bound, Paper, Status},
-    outcome::{Row, Tally, Verdict},
+    outcome::{Row, Verdict},
     provenance::Provenance,
     quantity,
+    tally::Tally,
 };
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
@@ -24,12 +25,9 @@ pub fn render(rows: &[Row], provenance: Option<&Provenance>) -> String {
     for paper in Paper::ALL {
         let of_paper: Vec<&Row> = rows.iter().filter(|row| row.paper == paper).collect();
         if !of_paper.is_empty() {
-            out.push_str(&format!(
-                "{}: {}\n{}\n\n",
-                paper.name().to_uppercase(),
-                paper.subject(),
-                terminal(table(&of_paper))
-            ));
+            let (name, subject) = (paper.name().to_uppercase(), paper.subject());
+            let free = wrapped(&format!("Free in the model: {}", paper.free()));
+            out.push_str(&format!("{name}: {subject}\n{}\n{free}\n", terminal(table(&of_paper))));
         }
     }
     for line in summary(&Tally::of(rows)) {
@@ -144,7 +142,8 @@ pub(crate) fn summary(tally: &Tally) -> Vec<String> {
     );
     other(tally.asserted, format!("asserted: {}", tally.asserted));
     other(tally.own, format!("own values, stated by no paper: {}", tally.own));
-    other(tally.not_simulated, format!("not simulated yet, counted nowhere: {}", tally.not_simulated));
+    other(tally.not_modelled, format!("published and not modelled: {}", tally.not_modelled));
+    other(tally.not_simulated, format!("not simulated, counted nowhere: {}", tally.not_simulated));
     if !others.is_empty() {
         lines.push(format!("Not predictions: {}.", others.join("; ")));
     }
@@ -157,12 +156,14 @@ pub(crate) fn notes(rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
     let (misses, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.verdict() == Verdict::Miss);
     for row in misses.into_iter().chain(others) {
-        if row.simulated.is_none() {
-            continue;
-        }
         let verdict = row.verdict();
-        if matches!(verdict, Verdict::Miss | Verdict::OwnValue | Verdict::CalibrationLost) {
-            let word = if verdict == Verdict::Miss { " MISS" } else { "" };
+        let explained = [Verdict::Miss, Verdict::OwnValue, Verdict::CalibrationLost, Verdict::NotModelled];
+        if explained.contains(&verdict) {
+            let word = match verdict {
+                Verdict::Miss => " MISS",
+                Verdict::NotModelled => " not modelled",
+                _ => "",
+            };
             let note = format!("{}{word}: {}", row.id, if row.remark.is_empty() { &row.what } else { &row.remark });
             if !notes.contains(&note) {
                 notes.push(note);
@@ -251,7 +252,7 @@ mod tests {
             (text.find("Misses: 2 of 5"), text.find("Predictions: 3 of 5 within their bounds."));
         assert!(misses.is_some_and(|misses| predictions.is_some_and(|predictions| misses < predictions)), "{text}");
         assert!(text.contains("L10 MISS: "));
-        assert!(text.contains("1 of 1 within"));
+        assert!(text.contains("2 of 2 within"));
         assert!(text.contains("0.34 to 0.36 s"), "the contradiction must be stated");
     }
 

@@ -111,4 +111,12 @@ impl Acp {
         let state = self.with(|state| state.queue.as_ref().and_then(|queue| queue.state(handle.number())));
         state.ok().flatten()
     }
+
+    /// Returns the states that entries of the command queue have entered so far, in the order of
+    /// [`EntryState::ALL`](crate::EntryState::ALL): also those that an entry leaves at once, which
+    /// [`Acp::entry_state`] rarely sees. Empty in [`Mode::Direct`], which has no queue.
+    pub fn entered_states(&self) -> Vec<crate::EntryState> {
+        let states = self.with(|state| state.queue.as_ref().map(|queue| queue.entered()));
+        states.ok().flatten().unwrap_or_default()
+    }
 }

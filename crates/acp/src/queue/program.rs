@@ -168,6 +168,11 @@ impl CommandQueue {
         self.shared.failures().report(until)
     }
 
+    /// Returns the states that entries have entered.
+    pub(crate) fn entered(&self) -> Vec<super::EntryState> {
+        self.shared.ring.entered()
+    }
+
     /// Returns the state of the entry of command `number`.
     pub(crate) fn state(&self, number: i64) -> Option<super::EntryState> {
         (1..=self.issued).contains(&number).then(|| self.shared.ring.state(number)).flatten()

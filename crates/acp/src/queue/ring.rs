@@ -9,7 +9,7 @@
 
 use super::EntryState;
 use core::sync::atomic::{
-    AtomicU64,
+    AtomicU8, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -42,6 +42,9 @@ impl Word for AtomicU64 {
 #[derive(Debug)]
 pub(crate) struct Ring<W = AtomicU64> {
     entries: Box<[Entry<W>]>,
+    /// A bit for each [`EntryState`] that an entry has entered. Read and written relaxed: it
+    /// synchronizes nothing.
+    entered: AtomicU8,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,7 @@ impl<W: Word> Ring<W> {
     /// Creates a ring of free entries.
     pub(crate) fn new(length: usize) -> Self {
         let entry = |_| Entry { state: W::new(EntryState::Free as u64), words: [(); WORDS].map(|()| W::new(0)) };
-        Ring { entries: (0..length).map(entry).collect() }
+        Ring { entries: (0..length).map(entry).collect(), entered: AtomicU8::new(0) }
     }
 
     fn entry(&self, number: i64) -> &Entry<W> {
@@ -72,6 +75,7 @@ impl<W: Word> Ring<W> {
         entry.words.iter().zip(command).for_each(|(word, value)| word.store(value, false));
         // Release: pairs with the acquire in `read`.
         entry.state.store(EntryState::Queued as u64, true);
+        self.record(EntryState::Queued);
         true
     }
 
@@ -93,12 +97,28 @@ impl<W: Word> Ring<W> {
     /// Sets the state of command `number`, for the consumer.
     pub(crate) fn set(&self, number: i64, state: EntryState) {
         self.entry(number).state.store(state as u64, false);
+        self.record(state);
     }
 
     /// Frees the entry of command `number`, for the consumer.
     pub(crate) fn free(&self, number: i64) {
         // Release: pairs with the acquire in `offer`.
         self.entry(number).state.store(EntryState::Free as u64, true);
+        self.record(EntryState::Free);
+    }
+
+    fn record(&self, state: EntryState) {
+        let bit = 1 << state as u8;
+        // The load keeps the word shared between caches after the first few commands.
+        if self.entered.load(Relaxed) & bit == 0 {
+            self.entered.fetch_or(bit, Relaxed);
+        }
+    }
+
+    /// Returns the states that entries have entered, in the order of [`EntryState::ALL`].
+    pub(crate) fn entered(&self) -> Vec<EntryState> {
+        let entered = self.entered.load(Relaxed);
+        EntryState::ALL.into_iter().filter(|state| entered & 1 << *state as u8 != 0).collect()
     }
 
     /// Returns the state of the entry of command `number`.
@@ -122,6 +142,7 @@ mod tests {
         ring.set(1, EntryState::Executing);
         assert_eq!((ring.read(1), ring.state(1), ring.has_room(3)), (None, Some(EntryState::Executing), false));
         ring.free(1);
+        assert_eq!(ring.entered(), [EntryState::Free, EntryState::Queued, EntryState::Executing]);
         assert!(ring.has_room(3) && ring.offer(3, [3; WORDS]));
         assert_eq!((ring.read(2), ring.read(3)), (Some([2; WORDS]), Some([3; WORDS])));
     }

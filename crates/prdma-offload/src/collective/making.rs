@@ -207,7 +207,7 @@ impl CollectiveBuilder<'_> {
                 Some(CommandTemplate::Alternating(both)) => *both = both.map(|last| last.tcq(0)),
                 _ => {}
             }
-            let program = Program { commands, completions: 1, chained: planned.has_selfs(self.group.me()) };
+            let program = Program { commands, completions: 1 };
             running.push((queue, program, planned.notices));
         }
         Ok(QueueEngine::new(fabric, running.into_iter(), ranks))

@@ -83,12 +83,6 @@ impl Queue {
     pub(super) fn depth(&self) -> u64 {
         ring_depth(self.slots.len() as u64)
     }
-
-    /// Returns whether this queue of member `me` has SELFs: puts to one of its own queues, this one
-    /// or another, that release the slots waiting there.
-    pub(super) fn has_selfs(&self, me: usize) -> bool {
-        self.slots.iter().flatten().any(|put| put.to.0 == me)
-    }
 }
 
 /// The queues of a member.

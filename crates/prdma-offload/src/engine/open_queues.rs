@@ -252,7 +252,7 @@ impl OpenQueues {
         let mut queues = Vec::with_capacity(many);
         for (open, (readies, completions)) in self.queues.into_iter().zip(readies.into_iter().zip(completions)) {
             let commands = releases(open.queue.id(), open.scratch(connections)?, &open.shape, &readies);
-            let program = Program { commands, completions, chained: open.shape.selfs() > 0 };
+            let program = Program { commands, completions };
             queues.push((open.queue, program, (readies.len() * partitions) as u32));
         }
         let ranks = super::awaited(fabric.rank(), channels);

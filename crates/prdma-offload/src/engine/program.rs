@@ -177,10 +177,6 @@ pub(crate) struct Program {
     /// The number of commands that report their completion, each the last command of its data: when
     /// all have completed, the send memory may be reused.
     pub(crate) completions: u32,
-    /// Whether it has SELFs, puts to one of the member's queues that release the slots waiting
-    /// there: a start is [charged](rdma_fabric::Fabric::charge) for them. The cost for the CPU that
-    /// writes them is the same whether they release this queue or another.
-    pub(crate) chained: bool,
 }
 
 /// Properties of a queue that are known before any addresses are.
@@ -258,7 +254,7 @@ pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Rea
         }
         _ => false,
     };
-    Program { commands, completions: u32::from(completes), chained: shape.selfs() > 0 }
+    Program { commands, completions: u32::from(completes) }
 }
 
 /// Returns all commands except the data: READYs, and the slots that arriving READYs release before

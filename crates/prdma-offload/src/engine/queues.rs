@@ -14,7 +14,7 @@
 //! interface that is slow between SELF and DATA.
 
 use super::{CommandTemplate, Engine, Program, Progress, Result};
-use crate::{PrdmaError, cost};
+use crate::PrdmaError;
 use fabric_offload::{
     ControlQueue, Triggers,
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
@@ -88,9 +88,6 @@ impl RunningQueue {
 impl Engine for QueueEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         for running in &mut self.queues {
-            if running.program.chained {
-                self.fabric.charge(cost::CHAIN).await;
-            }
             running.outstanding = Outstanding { notices: running.notices, completions: running.program.completions };
             running
                 .program

@@ -96,6 +96,7 @@ impl Core {
     fn advance(&mut self, slot: u32, target: u32, sps: u8) {
         let flight = self.queues.flights.get(slot);
         let (poster, from, position, poster_checks) = (flight.queue, flight.from, flight.slot, flight.wants.checked);
+        let chains = flight.chains();
         let state = self.queues.get(target);
         if state.has_stopped() {
             return;
@@ -109,7 +110,7 @@ impl Core {
             self.queues.counts.released += 1;
             return;
         }
-        match self.move_offset(target, sps, Some((poster, position))) {
+        match self.move_offset(target, sps, Some((poster, position)), chains) {
             Some(true) => self.queues.counts.released += 1,
             Some(false) => {}
             None if poster_checks => {
@@ -122,8 +123,8 @@ impl Core {
 
     /// Advances the session offset of a queue and starts the commands that this releases. Returns
     /// whether the offset moved; `None` if the queue has none. `by` is the queue and slot of the
-    /// put that caused this, if known.
-    fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>) -> Option<bool> {
+    /// put that caused this, if known, and `chains` whether it came from a queue of the same rank.
+    fn move_offset(&mut self, queue: u32, slots: u8, by: Option<(u32, u64)>, chains: bool) -> Option<bool> {
         let state = self.queues.get_mut(queue);
         match state.toq.advance(slots) {
             Advance::Ignored => return None,
@@ -133,6 +134,9 @@ impl Core {
                 return Some(false);
             }
             Advance::Moved | Advance::Wrapped { .. } => {}
+        }
+        if chains {
+            state.chained = state.toq.pointers().scheduled;
         }
         if let Some(timeline) = &mut self.timeline {
             timeline.offset_advanced(&self.machine, &self.queues, queue, slots, by, self.clock.now());
@@ -146,7 +150,7 @@ impl Core {
     pub(crate) fn late_advance(&mut self, index: u32) {
         let Some(LateCredit { queue, generation, slots }) = self.injector.late_credit(index) else { return };
         if self.queues.is_open(queue, generation) && !self.queues.get(queue).has_stopped() {
-            self.move_offset(queue, slots, None);
+            self.move_offset(queue, slots, None, false);
         }
     }
 

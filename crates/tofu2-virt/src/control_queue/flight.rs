@@ -108,6 +108,12 @@ impl Flight {
         Cut::new(timing, self.mtu, self.gap)
     }
 
+    /// Returns whether it is a put by which a rank releases commands of its own queues.
+    #[inline]
+    pub(super) fn chains(&self) -> bool {
+        self.sps > 0 && self.opcode == Opcode::Put && self.from.rank() == self.to.rank()
+    }
+
     /// Returns the kind of its notice at the poster.
     pub(super) fn local_kind(&self) -> MrqKind {
         match self.opcode {

@@ -11,6 +11,9 @@
 //! * *Receive engine* ([`arrive`]). The last packet of a put delivers its bytes, notice and
 //!   advance, in this order and at the same time. Commands that an advance releases request the
 //!   send engine immediately. Atomics go to the node's one atomic unit.
+//! * *Chains* ([`send`]). A put by which a rank releases commands of its own queues leaves the engine
+//!   `queue_chain` later, unless such a put released it: once for a chain. The engine is free in the
+//!   meantime.
 //! * *Answers* ([`report`]). Results, requested acknowledgements, and errors return after the same
 //!   leg as those of fabric operations.
 //! * *Order* ([`order`]). One queue's commands to one target arrive in order. A strongly ordered

@@ -224,7 +224,12 @@ impl Core {
 
     /// Passes a flight to the network; its payload takes `payload` picoseconds.
     fn dispatch(&mut self, mut flight: Flight, sent: u64, payload: u64) {
-        self.queues.get_mut(flight.queue).flights += 1;
+        let state = self.queues.get_mut(flight.queue);
+        state.flights += 1;
+        let sent = match flight.chains() && flight.slot >= state.chained {
+            true => sent.saturating_add(self.machine.timing.queues.chain),
+            false => sent,
+        };
         let from = self.machine.node_of(flight.rank);
         let target = flight.to.rank().number();
         if target >= self.machine.ranks {

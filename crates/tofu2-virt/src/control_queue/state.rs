@@ -23,6 +23,9 @@ pub(super) struct QueueState {
     pub(super) checked: bool,
     pub(super) mrq_depth: u32,
     pub(super) toq: Toq,
+    /// Slots before this one were released by a put from one of the rank's own queues, or by an
+    /// earlier one: a put in such a slot continues a chain.
+    pub(super) chained: u64,
     /// Completions, and the time at which each becomes visible, in picoseconds; never earlier than
     /// the previous one's.
     pub(super) tcq: VecDeque<(u64, Completion)>,
@@ -60,6 +63,7 @@ impl QueueState {
             checked: spec.checked,
             mrq_depth: spec.mrq_depth,
             toq: Toq::new(spec),
+            chained: 0,
             tcq: VecDeque::new(),
             mrq: VecDeque::new(),
             line: VecDeque::new(),

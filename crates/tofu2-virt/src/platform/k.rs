@@ -38,6 +38,7 @@ pub(super) fn k() -> Vec<Constant> {
         "transmit_queue" = 2_048 Count: "assumed as on FX100";
         "receive_queue" = 2_048 Count: "assumed as on FX100";
         "engine_room" = 2 Count: "assumed as on FX100";
+        "queue_chain" = 0 Picoseconds: "external: no session mode in Tofu1, so no such puts";
         "max_transfer" = 16_777_215 Bytes: "assumed as on FX100: longest single transfer";
         "notice_bits" = 8 Bits: "assumed as on FX100: width of a notice's data";
         "third_party_copy" = 0 Count: "assumed as on FX100: one end of a put or get is the poster's memory";

@@ -207,7 +207,7 @@ mod tests {
         let names = |p: &Platform| p.constants.iter().map(|c| c.name).collect::<Vec<_>>();
         let first = Platform::fx100();
         for platform in [Platform::fx100(), Platform::fx10(), Platform::tofud()] {
-            assert_eq!(names(&platform).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 38);
+            assert_eq!(names(&platform).iter().filter(|n| !n.starts_with(SOFTWARE)).count(), 39);
             assert!(names(&platform).iter().all(|n| names(&first).contains(n)));
             Timing::new(&platform, 4).unwrap();
         }

@@ -33,6 +33,7 @@ pub(super) const QUEUES: Part = Part {
         "automatic_tags",
         "shared_tags",
         "packet_gap",
+        "queue_chain",
     ],
 };
 

@@ -45,6 +45,8 @@ pub(super) fn fx100() -> Vec<Constant> {
         "transmit_queue" = 2_048 Count: "TOQ slots, the system library's default";
         "receive_queue" = 2_048 Count: "assumed: MRQ slots for notices";
         "engine_room" = 2 Count: "assumed: atomics that a receive engine holds, the one in service included";
+        "queue_chain" = 440_000 Picoseconds ["R3 low"]:
+            "once per chain of puts by which a rank's queues release themselves: 1.2 of FAST where that is lowest, minus what is modelled";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
@@ -69,8 +71,6 @@ pub(super) fn fx100() -> Vec<Constant> {
             "assumed: what another rank delegates costs its server as much as a command of its own";
         "software.prdma.start" = 1_792_000 Picoseconds ["R1"]:
             "5 us minus the modelled FAST exchange of 16 KiB with two neighbours: library and start of the session";
-        "software.prdma.chain" = 440_000 Picoseconds ["R3 low"]:
-            "a queue that releases its data by a put to itself: 1.2 of FAST where that is lowest, minus what is modelled";
         "software.acp.descriptor" = 130_000 Picoseconds ["A3 local", "A4 local"]:
             "3.36 - 3.23 us: ACP builds a descriptor for each operation unless it is optimised; in ACP, above `post`";
         "software.acp.network" = 630_500 Picoseconds ["A3 local", "A1 local"]:
@@ -106,6 +106,7 @@ pub(super) fn fx10() -> Vec<Constant> {
         "transmit_queue" = 2_048 Count: "assumed as on FX100";
         "receive_queue" = 2_048 Count: "assumed as on FX100";
         "engine_room" = 2 Count: "assumed as on FX100";
+        "queue_chain" = 0 Picoseconds: "hardware: no session mode, so no such puts";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:
@@ -174,6 +175,7 @@ pub(super) fn tofud() -> Vec<Constant> {
         "transmit_queue" = 2_048 Count: "TOQ slots, the system library's default";
         "receive_queue" = 2_048 Count: "assumed: MRQ slots for notices";
         "engine_room" = 2 Count: "assumed as on FX100";
+        "queue_chain" = 0 Picoseconds: "unknown: not published for TofuD";
         "max_transfer" = 16_777_215 Bytes: "hardware: longest single transfer";
         "notice_bits" = 8 Bits: "hardware: width of a notice's data";
         "third_party_copy" = 0 Count:

@@ -266,6 +266,8 @@ pub(crate) struct QueueTable {
     pub(crate) shared_tags: bool,
     /// Picoseconds per unit of a command's gap.
     pub(crate) packet_gap: u64,
+    /// Picoseconds that the first put of a chain takes in addition.
+    pub(crate) chain: u64,
     /// The longest command, in bytes.
     pub(crate) longest: u32,
 }
@@ -290,6 +292,7 @@ impl QueueTable {
             automatic_tags: most("automatic_tags", (1 << 24) - 0x1000)?,
             shared_tags: platform.need("shared_tags")? != 0,
             packet_gap: platform.need("packet_gap")?,
+            chain: platform.need("queue_chain")?,
             longest: platform.need("max_transfer")?.min((1 << 24) - 1) as u32,
         })
     }

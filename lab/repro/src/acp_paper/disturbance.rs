@@ -4,7 +4,8 @@
 use super::{AcpPlan, Condition};
 use crate::{
     ReproError,
-    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    shape::Shape,
+    simulate::{BEGIN, JobRecord, Runner, Setting},
     workloads::{Disturbance, Done, Together, disturbed_adds},
 };
 use acp::{Mode, Options};

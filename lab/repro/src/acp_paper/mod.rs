@@ -11,7 +11,7 @@ mod disturbance;
 mod runs;
 
 pub use disturbance::{DisturbanceRun, Load, initiators_in_words};
-pub use runs::{AcpRuns, AddRun, compare, run};
+pub use runs::{AcpRuns, AddRun, StatesRun, compare, run};
 
 use crate::{simulate::Traced, workloads::Target};
 use acp::{Atomics, Mode, Options, Threads};
@@ -238,7 +238,8 @@ impl AcpPlan {
 
     /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
-        self.adds.len() + self.disturbances.len()
+        // One of them goes through the states of entries.
+        self.adds.len() + 1 + self.disturbances.len()
     }
 }
 

@@ -6,8 +6,9 @@ use crate::{
     figures::{self, Paper},
     outcome::Row,
     progress::Progress,
-    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
-    workloads::{Target, Together, global_adds, plain_adds},
+    shape::Shape,
+    simulate::{BEGIN, JobRecord, Runner, Setting},
+    workloads::{Target, Together, entry_states, global_adds, plain_adds},
 };
 use acp::EntryState;
 use rdma_fabric::Time;
@@ -27,6 +28,15 @@ pub struct AddRun {
     pub job: JobRecord,
 }
 
+/// The states of command-queue entries, of table 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatesRun {
+    /// Those that an entry entered.
+    pub entered: Vec<EntryState>,
+    /// The job.
+    pub job: JobRecord,
+}
+
 /// The results of all jobs of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcpRuns {
@@ -34,6 +44,8 @@ pub struct AcpRuns {
     pub plan: AcpPlan,
     /// One entry for each job of the plan.
     pub adds: Vec<AddRun>,
+    /// The states of entries.
+    pub states: Option<StatesRun>,
     /// One entry for each job of the plan.
     pub disturbances: Vec<DisturbanceRun>,
     /// The timeline that the plan requests; also `None` if the plan has no such job.
@@ -53,7 +65,8 @@ impl AcpRuns {
 
     /// Returns the jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
-        self.adds.iter().map(|run| &run.job).chain(self.disturbances.iter().map(|run| &run.job))
+        let states = self.states.iter().map(|run| &run.job);
+        self.adds.iter().map(|run| &run.job).chain(states).chain(self.disturbances.iter().map(|run| &run.job))
     }
 }
 
@@ -78,10 +91,16 @@ pub fn run(plan: &AcpPlan, progress: &mut Progress) -> Result<AcpRuns, ReproErro
         let seconds = elapsed as f64 * 1e-12 / f64::from(count);
         adds.push(AddRun { case, seconds, job: simulated.job });
     }
+    let setting = Setting::routed(plan.platform.clone(), 3, 1, Shape::new(&[3]), plan.seed);
+    let options = Condition::TABLE[0].options();
+    let simulated =
+        runner.run("states of entries".into(), setting, &async |fabric| entry_states(fabric, options).await)?;
+    let entered = simulated.outs.into_iter().next().unwrap_or_default();
+    let states = Some(StatesRun { entered, job: simulated.job });
     let disturbed = plan.disturbances.iter().map(|&case| disturb(plan, case, &mut runner));
     let disturbances = disturbed.collect::<Result<_, _>>()?;
     let timeline = runner.end();
-    Ok(AcpRuns { plan: plan.clone(), adds, disturbances, timeline })
+    Ok(AcpRuns { plan: plan.clone(), adds, states, disturbances, timeline })
 }
 
 /// Returns a row for every figure of the paper to which the runs apply, in the paper's order.
@@ -107,10 +126,10 @@ pub fn compare(runs: &AcpRuns) -> Vec<Row> {
             "A12" => gain(3, 4, remote),
             "A13" => gain(5, 7, remote),
             "A14" => cell(4, remote).zip(runs.micros(How::Mpi, remote)).map(|(acp, mpi)| acp - mpi),
-            "A16" => Some(EntryState::ALL.len() as f64),
+            "A16" => runs.states.as_ref().map(|run| run.entered.len() as f64),
             id => table_cell(id).and_then(|(number, target)| cell(number, target)),
         };
-        rows.extend(value.map(|value| Row::simulated(figure, value)));
+        rows.extend(value.map(|value| Row::simulated(figure, value)).or_else(|| Row::not_modelled(figure)));
         if figure.id == "A4-remote"
             && let Some(value) = runs.micros(How::OverMpi, remote)
         {

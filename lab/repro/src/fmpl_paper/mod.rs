@@ -1,5 +1,5 @@
 //! The evaluation of FMPL on the Hitachi SR8000 (section 6): its jobs, results and comparison with
-//! the paper. FMPL is this project's crate; MPI and BLACS are
+//! the paper. FMPL and BLACS on it are this project's crates; MPI, and BLACS on MPI, are
 //! [software terms](crate::workloads::messages) over the same machine.
 //!
 //! # Placement
@@ -111,12 +111,16 @@ impl FmplPlan {
 
     /// Returns the same plan with only the sizes of published figures.
     pub fn published(mut self) -> Self {
-        self.sizes = vec![8, Self::LONGEST];
+        // Those between the printed ones show where FMPL gains most.
+        self.sizes = [8].into_iter().chain((10..=20).step_by(2).map(|bits| 1 << bits)).chain([Self::LONGEST]).collect();
         for case in &mut self.collectives {
-            let printed = matches!(case.library, Library::Fmpl | Library::FmplSoftware | Library::Mpi(Memory::Rdma));
             case.sizes = vec![Self::SHORT];
-            if printed && case.nodes == Self::NODES {
-                case.sizes.push(Self::LONG);
+            if case.nodes == Self::NODES {
+                case.sizes.extend(match case.library {
+                    Library::Fmpl => &[Self::LONG / 2, Self::LONG][..],
+                    Library::FmplSoftware | Library::BlacsFmpl | Library::Mpi(Memory::Rdma) => &[Self::LONG],
+                    _ => &[],
+                });
             }
         }
         self
@@ -142,7 +146,7 @@ impl FmplPlan {
 
 /// Returns sizes from 8 B to 16 MB, `doublings` doublings apart, and the printed sizes.
 fn sizes(doublings: usize) -> Vec<usize> {
-    let printed = [8, FmplPlan::SHORT, FmplPlan::LONG, FmplPlan::LONGEST];
+    let printed = [8, FmplPlan::SHORT, FmplPlan::LONG / 2, FmplPlan::LONG, FmplPlan::LONGEST];
     let mut sizes: Vec<usize> = (3..=24).step_by(doublings).map(|bits| 1 << bits).chain(printed).collect();
     sizes.sort_unstable();
     sizes.dedup();

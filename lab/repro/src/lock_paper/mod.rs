@@ -1,31 +1,22 @@
 //! The lock paper's evaluation: its jobs, results and comparison with the paper.
 
+mod machine;
 mod questions;
 mod runs;
 
+pub use machine::Machine;
 pub use questions::WhatIf;
 pub use questions::{StencilForm, StencilRun};
 pub use runs::{LockRuns, PairRun, TniRun, run};
 
 use crate::{
-    figures::{self, Paper},
+    figures::{self, Case, Figure, Paper},
     outcome::Row,
-    simulate::{Shape, Traced},
+    shape::Shape,
+    simulate::Traced,
     statistics::{log_log_slope, spearman},
 };
 use tofu2_sim::virt::Arbiter;
-
-impl Shape {
-    /// The shapes of the paper's machine that are tried, of which 128 nodes are used; the first one
-    /// is the default.
-    pub const OF_FX100: [Shape; 3] = [Shape::tofu([2, 3, 2]), Shape::tofu([1, 3, 4]), Shape::LINE];
-
-    /// One line of groups.
-    const LINE: Shape = Shape::tofu([1, 1, 11]);
-
-    /// Plain tori of 128 nodes: what if the machine had three axes?
-    pub const OF_128_NODES: [Shape; 3] = [Shape::new(&[2, 4, 16]), Shape::new(&[4, 4, 8]), Shape::new(&[8, 16])];
-}
 
 /// The job shapes for which the figures that depend on arbitration are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -147,16 +138,13 @@ pub fn compare(runs: &LockRuns) -> Vec<Row> {
             "L7-ppn32" => push(total(runs, 128, 1).map(|seconds| 32.0 * seconds)),
             "L8" | "L8-oldest" | "L8-torus" => {
                 for run in runs.full().filter(|run| concerns(figure.id, run)) {
-                    rows.push(in_shape(Row::simulated(figure, run.first_over_last()), run.shape));
+                    rows.push(in_case(figure, run, run.first_over_last()));
                 }
             }
             "L9" | "L9-ranks" | "L9-oldest" | "L9-torus" => {
                 for run in runs.full().filter(|run| concerns(figure.id, run)) {
                     let group = if figure.id == "L9-ranks" { 1 } else { run.ranks_per_node };
-                    let mut row = in_shape(Row::simulated(figure, near_first(run, group as usize)), run.shape);
-                    // On one line of groups the ordering holds: the record concerns the other shapes.
-                    row.known_miss &= run.shape != Some(Shape::LINE);
-                    rows.push(row);
+                    rows.push(in_case(figure, run, near_first(run, group as usize)));
                 }
             }
             "L10" => {
@@ -169,7 +157,9 @@ pub fn compare(runs: &LockRuns) -> Vec<Row> {
                 runs.fx100(4096, 32)
                     .and_then(|run| Some(run.job.atomics? as f64 / (f64::from(run.ranks) * f64::from(run.pairs)))),
             ),
-            _ => {}
+            "L15" => push(runs.machine.as_ref().map(|machine| machine.engines as f64)),
+            "L16" => push(runs.machine.as_ref().map(|machine| f64::from(u8::from(machine.atomics)))),
+            _ => rows.extend(Row::not_modelled(figure)),
         }
     }
     rows
@@ -200,10 +190,10 @@ fn near_first(run: &PairRun, group: usize) -> f64 {
     spearman(&hops, &finish).unwrap_or(f64::NAN)
 }
 
-fn in_shape(row: Row, shape: Option<crate::Shape>) -> Row {
-    match shape {
-        Some(shape) => row.case(shape.to_string()),
-        None => row,
+fn in_case(figure: &Figure, run: &PairRun, value: f64) -> Row {
+    match run.shape {
+        Some(shape) => Row::simulated_in(figure, Case { shape, arbiter: run.arbiter }, value),
+        None => Row::simulated(figure, value),
     }
 }
 
@@ -226,14 +216,6 @@ fn time_saved(runs: &LockRuns) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shapes_have_at_least_128_nodes_and_readable_names() {
-        assert!(Shape::OF_128_NODES.iter().all(|shape| shape.nodes() == 128));
-        assert!(Shape::OF_FX100.iter().all(|shape| (128..=144).contains(&shape.nodes())));
-        assert_eq!(Shape::OF_128_NODES[0].to_string(), "2×4×16");
-        assert_eq!(Shape::OF_FX100[0].to_string(), "2×3×2 groups");
-    }
 
     #[test]
     fn the_papers_plan_covers_its_ranges() {

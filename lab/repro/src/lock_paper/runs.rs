@@ -1,10 +1,11 @@
 //! Running the plan in virtual time.
 
-use super::{LockPlan, StencilRun, WhatIf};
+use super::{LockPlan, Machine, StencilRun, WhatIf, machine};
 use crate::{
     ReproError,
     progress::Progress,
-    simulate::{BEGIN, JobRecord, Runner, Setting, Shape},
+    shape::Shape,
+    simulate::{BEGIN, JobRecord, Runner, Setting},
     workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
 };
 use rdma_fabric::Time;
@@ -91,6 +92,8 @@ pub struct LockRuns {
     pub tnis: Vec<TniRun>,
     /// The K-scale run over the latency-only network.
     pub k: Option<PairRun>,
+    /// Facts about the machine.
+    pub machine: Option<Machine>,
     /// Waves of the other forms of the lock.
     pub what_if: Vec<WhatIf>,
     /// Stencils of Figs. 4 and 5.
@@ -121,6 +124,7 @@ impl LockRuns {
         pairs
             .chain(self.tnis.iter().map(|run| &run.job))
             .chain(self.k.iter().map(|run| &run.job))
+            .chain(self.machine.iter().flat_map(|machine| &machine.jobs))
             .chain(self.what_if.iter().map(|run| &run.job))
             .chain(self.stencils.iter().map(|run| &run.job))
     }
@@ -169,7 +173,7 @@ fn pair_jobs(plan: &LockPlan) -> Vec<PairCase> {
 
 /// Returns the number of jobs that have a number by which a timeline can be requested.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
-    pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0)
+    pair_jobs(plan).len() + 1 + TNIS.len() + usize::from(plan.k_ranks > 0) + machine::JOBS
 }
 
 /// Receiving TNIs of Figs. 11 and 12.
@@ -234,10 +238,11 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
             )?)
         }
     };
+    let machine = Some(machine::run(plan, &mut runner)?);
     let what_if = super::questions::waves(plan, &mut runner)?;
     let stencils = super::questions::stencils(plan, &mut runner)?;
     let timeline = runner.end();
-    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, what_if, stencils, timeline })
+    Ok(LockRuns { plan: plan.clone(), fx100, fx10, tnis, k, machine, what_if, stencils, timeline })
 }
 
 #[cfg(test)]
@@ -267,7 +272,7 @@ mod tests {
         };
         let plain = run(&small, &mut Progress::silent()).expect("a run");
         assert!(plain.timeline.is_none());
-        for (job, there) in [(1, true), (2, true), (4, true), (5, false)] {
+        for (job, there) in [(1, true), (2, true), (4, true), (6, true), (7, false)] {
             let traced = LockPlan { traced: Some(Traced { job, entries: 500 }), ..small.clone() };
             let runs = run(&traced, &mut Progress::silent()).expect("a run");
             assert_eq!(runs.timeline.as_ref().map(|timeline| !timeline.is_empty()), there.then_some(true), "job {job}");

@@ -10,14 +10,17 @@
 //! (`Folding::Snake`). Neighbours at a corner are two or three links away.
 
 mod forms;
+mod machine;
 mod runs;
 
 pub use forms::{FormTrace, forms, label};
+pub use machine::Machine;
 pub use runs::compare;
 pub use runs::{ExchangeRun, PrdmaRuns, run};
 
 use crate::{
-    simulate::{Shape, Traced},
+    shape::Shape,
+    simulate::Traced,
     workloads::{Exchange, Kept},
 };
 use prdma_offload::Form;
@@ -190,6 +193,11 @@ impl PrdmaPlan {
         }
         let platform = Platform::fx100();
         PrdmaPlan { jobs, warm_up: 10, iterations, platform, seed, quick: false, traced: None }
+    }
+
+    /// Returns the number of jobs: the plan's, and then those about the machine.
+    pub fn count(&self) -> usize {
+        self.jobs.len() + machine::JOBS
     }
 
     /// Returns the exchange that a job's ranks run.

@@ -102,7 +102,7 @@ mod tests {
             points: job.sizes.iter().map(|&size| (size, 3.4e-6 + size as f64 * 1e-10)).collect(),
             job: example().jobs[0].clone(),
         };
-        PrdmaRuns { runs: plan.jobs.iter().map(run).collect(), plan, timeline: None }
+        PrdmaRuns { runs: plan.jobs.iter().map(run).collect(), plan, machine: None, timeline: None }
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         let page = render(results, &compare(&runs), &example()).expect("it can be drawn");
         assert_eq!((page.matches("<svg").count(), page.matches("</svg>").count()), (3, 3));
         assert!(page.matches("without a published value").count() >= 2);
-        for part in ["R4", "bytes to each neighbour", "software.prdma.chain", "3-D 27-point"] {
+        for part in ["R4", "bytes to each neighbour", "queue_chain", "3-D 27-point"] {
             assert!(page.contains(part), "{part} is missing");
         }
         for reference in ["http", "src=", "href=", "url(", "<script", "<link"] {

@@ -82,7 +82,7 @@ mod tests {
             copies: 1e4,
             job: job.clone(),
         });
-        AcpRuns { disturbances: disturbances.collect(), adds, timeline: None, plan }
+        AcpRuns { disturbances: disturbances.collect(), adds, states: None, timeline: None, plan }
     }
 
     #[test]

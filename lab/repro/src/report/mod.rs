@@ -6,6 +6,7 @@ mod lock;
 mod messages;
 mod plots;
 mod reflects;
+mod rows;
 
 pub use plots::Throughput;
 
@@ -14,12 +15,11 @@ use crate::{
     acp_paper::AcpRuns,
     fmpl_paper::FmplRuns,
     lock_paper::LockRuns,
-    outcome::{Row, Tally, Verdict},
+    outcome::Row,
     platforms,
     prdma_paper::PrdmaRuns,
     provenance::{Provenance, short},
-    quantity::{self, count},
-    table,
+    quantity::count,
     xmp_paper::XmpRuns,
 };
 use plotters::style::RGBColor;
@@ -110,7 +110,7 @@ fn body(
     if let Some(warning) = made.warning() {
         write!(page, "<p class=\"warning\">{}</p>", escaped(&warning))?;
     }
-    tiles(page, rows, made)?;
+    rows::tiles(page, rows, made)?;
     if let Some(lock) = lock {
         lock.write(page)?;
     }
@@ -127,71 +127,10 @@ fn body(
         reflects.write(page)?;
     }
     page.push_str("<h2>All figures</h2>");
-    rows_table(page, rows)?;
+    rows::table_of(page, rows)?;
     constants(page)?;
     provenance(page, made)?;
     page.push_str("</main></body></html>\n");
-    Ok(())
-}
-
-fn tiles(page: &mut String, rows: &[Row], made: &Provenance) -> fmt::Result {
-    let tally = Tally::of(rows);
-    let tile =
-        |page: &mut String, number: String, words: &str| write!(page, "<li><b>{number}</b><span>{words}</span></li>");
-    page.push_str("<ul class=\"sum\">");
-    tile(
-        page,
-        format!("{} of {}", tally.misses, tally.predictions + tally.derived),
-        "predictions, orderings and derived values contradict the papers",
-    )?;
-    tile(page, format!("{} of {}", tally.within, tally.predictions), "predictions within their bounds")?;
-    tile(
-        page,
-        format!("{} of {}", tally.informative_within, tally.informative),
-        "of these are informative: a trivial model would miss the bound",
-    )?;
-    tile(page, format!("{} of {}", tally.given_back, tally.calibrated), "calibrated values given back")?;
-    tile(
-        page,
-        count(made.events()),
-        &format!("events in {} jobs, {:.1} CPU seconds", made.jobs.len(), made.cpu_seconds()),
-    )?;
-    page.push_str("</ul>");
-    Ok(())
-}
-
-fn rows_table(page: &mut String, rows: &[Row]) -> fmt::Result {
-    page.push_str(
-        "<p>PRED must come out of the model unaided. CAL set one of its constants. DER follows by arithmetic. SPEC is asserted. ORD is an ordering, 1 if it holds. \
-         OWN is our own value, which no paper states. MISS contradicts the paper; its reason stands below the figure. Times are those of the slowest rank. The null model knows the calibrated figures, but no mechanism.</p>\
-         <div class=\"scroll\"><table><thead><tr><th>id</th><th>what</th><th class=\"n\">published</th><th class=\"n\">ours</th>\
-         <th class=\"n\">deviation</th><th class=\"n\">null model</th><th>kind</th><th>bound</th><th>verdict</th></tr></thead><tbody>",
-    );
-    for row in rows {
-        let value =
-            |value: Option<f64>| value.map_or("–".into(), |value| escaped(&quantity::with_unit(value, &row.unit)));
-        let class = match row.verdict() {
-            Verdict::Within | Verdict::Asserted => "good",
-            Verdict::Miss | Verdict::CalibrationLost => "bad",
-            _ => "quiet",
-        };
-        write!(
-            page,
-            "<tr><td class=\"k\">{}</td><td>{}<br><small>{}</small></td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td><td class=\"n\">{}</td><td>{}</td><td class=\"k\">{}</td><td class=\"{class}\">{}</td></tr>",
-            escaped(&row.id),
-            escaped(&table::what(row)),
-            escaped(&format!("{}{}{}", row.place, if row.remark.is_empty() { "" } else { ". " }, row.remark)),
-            escaped(&table::published(row)),
-            value(row.simulated),
-            row.deviation.map_or("–".into(), quantity::deviation),
-            value(row.null),
-            row.kind,
-            escaped(&table::bound(row)),
-            escaped(&table::verdict(row)),
-        )?;
-    }
-    page.push_str("</tbody></table></div>");
     Ok(())
 }
 
@@ -292,7 +231,6 @@ pub(super) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-
     #[test]
     fn markup_is_text() {
         assert_eq!(super::escaped("<b a=\"1\">'&'</b>"), "&lt;b a=&quot;1&quot;&gt;&#39;&amp;&#39;&lt;/b&gt;");

@@ -2,7 +2,7 @@
 //! of a rank's own adds while it executes copies for other ranks.
 
 use super::{RankFuture, Together};
-use acp::{Acp, GlobalAddress, Options, Order};
+use acp::{Acp, EntryState, GlobalAddress, Options, Order};
 use rdma_fabric::{Amo, Fabric, Rank, Time, op};
 
 /// The rank whose word is modified.
@@ -43,6 +43,8 @@ const WORD: u64 = 0;
 const BEFORE: u64 = 64;
 /// The offset of the destinations and sources of copies in the starter memory.
 const COPIES: u64 = 4096;
+/// The size of the copies of [`entry_states`] in bytes.
+const STATES_COPY: usize = 1024;
 
 /// Rank 0 adds 1 to a word of 4 bytes and waits for completion, `count` times. Its result is the
 /// total elapsed time, in picoseconds; that of the other ranks is 0.
@@ -108,6 +110,27 @@ pub fn plain_adds(
         }
         inside.stay().await?;
         Ok(elapsed)
+    })
+}
+
+/// Rank 0 of three issues copies, one of them behind another and one between the other two ranks.
+/// Its result is the states that entries of its command queue entered (table 1); that of the other
+/// ranks is empty.
+pub fn entry_states(fabric: Fabric, options: Options) -> RankFuture<Vec<EntryState>> {
+    Box::pin(async move {
+        let acp = Acp::init_with(&fabric, options).await?;
+        let mut entered = Vec::new();
+        if acp.rank() == ADDER {
+            let of = |rank| at(&acp, Rank::new(rank), COPIES);
+            let (own, one, two) = (of(0)?, of(1)?, of(2)?);
+            let first = acp.copy(one, own, STATES_COPY, Order::None).await?;
+            acp.copy(one, own, STATES_COPY, first).await?;
+            acp.copy(two, one, STATES_COPY, Order::None).await?;
+            acp.complete_all().await?;
+            entered = acp.entered_states();
+        }
+        acp.finalize().await?;
+        Ok(entered)
     })
 }
 

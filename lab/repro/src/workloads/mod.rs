@@ -10,12 +10,13 @@ mod global;
 pub mod hashtable;
 mod lock;
 pub mod locks;
+pub mod machine;
 pub mod messages;
 pub mod reflects;
 mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};
-pub use global::{Disturbance, Done, Target, disturbed_adds, global_adds, plain_adds};
+pub use global::{Disturbance, Done, Target, disturbed_adds, entry_states, global_adds, plain_adds};
 pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
 pub use lock::{WAVES, Wave, wave};
 pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};

@@ -32,7 +32,8 @@ pub use runs::{ReflectRun, XmpRuns, run};
 pub use version::{Nodes, Version};
 
 use crate::{
-    simulate::{Shape, Traced},
+    shape::Shape,
+    simulate::Traced,
     workloads::{
         dynamics::{FIELDS, STAGES},
         reflects::Grid,

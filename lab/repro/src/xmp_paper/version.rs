@@ -1,7 +1,7 @@
 //! The versions compared in the paper, and ours.
 
 use crate::{
-    simulate::Shape,
+    shape::Shape,
     workloads::reflects::{Library, Meeting, Order},
 };
 use std::fmt;

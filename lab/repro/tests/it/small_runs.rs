@@ -37,7 +37,7 @@ fn equal_plans_give_equal_runs() {
     let hashes = |runs: &LockRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
     assert_eq!(hashes(&a), hashes(&b));
     assert_eq!(a.fx100[0].elapsed, b.fx100[0].elapsed);
-    assert_eq!(hashes(&a).len(), 8 + 16 + 2);
+    assert_eq!(hashes(&a).len(), 10 + 16 + 2);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Messages between two ranks: latency and bandwidth by size (paper, figure 7 and table 1), and
 //! with many posted receives (table 2).
 
-use super::{Library, mpi::Mpi};
+use super::{Library, blacs::OnBlacs, mpi::Mpi};
 use crate::workloads::{RankFuture, Together};
 use fmpl::{Communicator, Fmpl, Options, Receiving};
 use rdma_fabric::{Deps, Fabric, Prepared, ProgramResult, Rank, Region, op::Put, op::PutDescriptor};
@@ -9,7 +9,8 @@ use rdma_fabric::{Deps, Fabric, Prepared, ProgramResult, Rank, Region, op::Put, 
 /// One end of a ping-pong.
 enum End {
     Tcw { fabric: Fabric, home: Region, puts: Option<Prepared<PutDescriptor<u8>>> },
-    Fmpl { fmpl: Box<Fmpl>, source: Vec<u8>, into: fmpl::Buffer<u8>, above: Option<&'static str> },
+    Fmpl { fmpl: Box<Fmpl>, source: Vec<u8>, into: fmpl::Buffer<u8> },
+    Blacs(Box<OnBlacs>),
     Mpi(Box<Mpi>),
 }
 
@@ -22,11 +23,12 @@ impl End {
             }
             Library::Mpi(memory) => End::Mpi(Box::new(Mpi::new(fabric, memory, false, longest).await?)),
             Library::BlacsMpi(memory) => End::Mpi(Box::new(Mpi::new(fabric, memory, true, longest).await?)),
-            Library::Fmpl | Library::FmplSoftware | Library::BlacsFmpl => {
+            Library::BlacsFmpl => End::Blacs(Box::new(OnBlacs::new(fabric, longest).await?)),
+            Library::Fmpl | Library::FmplSoftware => {
                 let options = library.options(fabric.ranks()).unwrap_or_default();
                 let fmpl = Box::new(Fmpl::init_with(fabric, options).await?);
                 let into = fmpl.world().buffer(longest)?;
-                End::Fmpl { fmpl, source: vec![0; longest], into, above: library.above_fmpl() }
+                End::Fmpl { fmpl, source: vec![0; longest], into }
             }
         })
     }
@@ -51,10 +53,8 @@ impl End {
                 }
                 Ok(())
             }
-            End::Fmpl { fmpl, source, above, .. } => {
-                charge(fmpl.world(), *above).await;
-                Ok(fmpl.world().send(&source[..bytes], peer, 0).await?)
-            }
+            End::Fmpl { fmpl, source, .. } => Ok(fmpl.world().send(&source[..bytes], peer, 0).await?),
+            End::Blacs(blacs) => blacs.send(peer, bytes).await,
             End::Mpi(mpi) => mpi.send(peer, bytes).await,
         }
     }
@@ -65,8 +65,8 @@ impl End {
                 fabric.next_notice(Deps::All).await?;
                 Ok(())
             }
-            End::Fmpl { fmpl, into, above, .. } => {
-                charge(fmpl.world(), *above).await;
+            End::Blacs(blacs) => blacs.receive(peer, bytes).await,
+            End::Fmpl { fmpl, into, .. } => {
                 let received = fmpl.world().recv(&into.slice(0..bytes)?, peer, 0).await?;
                 assert_eq!(received.bytes, bytes);
                 Ok(())
@@ -75,18 +75,20 @@ impl End {
         }
     }
 
+    /// Returns the number of round trips after which all descriptors exist.
+    fn warm_up(&self) -> u32 {
+        match self {
+            End::Blacs(_) => OnBlacs::WARM_UP,
+            _ => 2,
+        }
+    }
+
     async fn end(self) -> ProgramResult<()> {
         match self {
             End::Fmpl { fmpl, .. } => Ok(fmpl.finalize().await?),
+            End::Blacs(blacs) => blacs.end().await,
             End::Tcw { .. } | End::Mpi(_) => Ok(()),
         }
-    }
-}
-
-/// Charges the layer above FMPL, if there is one.
-pub(super) async fn charge(comm: &Communicator, above: Option<&'static str>) {
-    if let Some(layer) = above {
-        comm.fabric().charge(layer).await;
     }
 }
 
@@ -106,7 +108,7 @@ pub fn ping_pong(
         let longest = sizes.iter().copied().max().unwrap_or(0).max(1);
         let (me, peer) = (fabric.rank().index(), 1 - fabric.rank().index());
         let mut end = End::new(&fabric, library, longest).await?;
-        for number in [0, 1] {
+        for number in 0..end.warm_up() {
             exchange(&mut end, me, peer, sizes.first().copied().unwrap_or(8), number).await?;
         }
         let inside = together.enter(&fabric).await?;

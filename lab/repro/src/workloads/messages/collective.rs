@@ -1,6 +1,6 @@
 //! Barriers, broadcasts and reductions (paper, sections 6.2 to 6.4).
 
-use super::{Library, between_two::charge, mpi::Mpi};
+use super::{Library, blacs::OnBlacs, mpi::Mpi};
 use crate::workloads::RankFuture;
 use fmpl::{Fmpl, Op};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Time};
@@ -40,6 +40,7 @@ const TURN: Duration = Duration::from_secs(1);
 
 enum Member {
     Fmpl(Box<OnFmpl>),
+    Blacs(Box<OnBlacs>),
     Mpi(Box<Mpi>),
 }
 
@@ -47,8 +48,6 @@ struct OnFmpl {
     fmpl: Fmpl,
     bytes: fmpl::Buffer<u8>,
     numbers: fmpl::Buffer<f64>,
-    /// The layer above it.
-    above: Option<&'static str>,
 }
 
 impl Member {
@@ -56,7 +55,10 @@ impl Member {
         if let Some(options) = library.options(fabric.ranks()) {
             let fmpl = Fmpl::init_with(fabric, options).await?;
             let (bytes, numbers) = (fmpl.world().buffer(longest)?, fmpl.world().buffer(longest / 8)?);
-            return Ok(Member::Fmpl(Box::new(OnFmpl { fmpl, bytes, numbers, above: library.above_fmpl() })));
+            return Ok(Member::Fmpl(Box::new(OnFmpl { fmpl, bytes, numbers })));
+        }
+        if library == Library::BlacsFmpl {
+            return Ok(Member::Blacs(Box::new(OnBlacs::new(fabric, longest).await?)));
         }
         let (memory, is_blacs) = match library {
             Library::Mpi(memory) => (memory, false),
@@ -68,20 +70,16 @@ impl Member {
 
     async fn barrier(&mut self) -> ProgramResult<()> {
         match self {
-            Member::Fmpl(on) => {
-                charge(on.fmpl.world(), on.above).await;
-                Ok(on.fmpl.world().barrier().await?)
-            }
+            Member::Fmpl(on) => Ok(on.fmpl.world().barrier().await?),
+            Member::Blacs(blacs) => blacs.barrier().await,
             Member::Mpi(mpi) => mpi.barrier().await,
         }
     }
 
     async fn broadcast(&mut self, size: usize, root: usize) -> ProgramResult<()> {
         match self {
-            Member::Fmpl(on) => {
-                charge(on.fmpl.world(), on.above).await;
-                Ok(on.fmpl.world().broadcast(&on.bytes.slice(0..size)?, root).await?)
-            }
+            Member::Fmpl(on) => Ok(on.fmpl.world().broadcast(&on.bytes.slice(0..size)?, root).await?),
+            Member::Blacs(blacs) => blacs.broadcast(size, root).await,
             Member::Mpi(mpi) => mpi.broadcast(size, root).await,
         }
     }
@@ -89,11 +87,28 @@ impl Member {
     async fn reduce(&mut self, size: usize, root: usize) -> ProgramResult<()> {
         match self {
             Member::Fmpl(on) => {
-                charge(on.fmpl.world(), on.above).await;
                 let span: LocalSpan<f64> = on.numbers.slice(0..size / 8)?;
                 Ok(on.fmpl.world().reduce(&span, Op::Sum, root).await?)
             }
+            Member::Blacs(blacs) => blacs.reduce(size, root).await,
             Member::Mpi(mpi) => mpi.reduce(size, root).await,
+        }
+    }
+
+    /// Returns the number of times that the first broadcast and the first reduction are done before
+    /// the measured ones: they connect peers and create descriptors.
+    fn warm_up(&self) -> usize {
+        match self {
+            Member::Blacs(_) => OnBlacs::SCOPE_WARM_UP,
+            Member::Fmpl(_) | Member::Mpi(_) => 1,
+        }
+    }
+
+    async fn end(self) -> ProgramResult<()> {
+        match self {
+            Member::Fmpl(on) => Ok(on.fmpl.finalize().await?),
+            Member::Blacs(blacs) => blacs.end().await,
+            Member::Mpi(_) => Ok(()),
         }
     }
 }
@@ -108,7 +123,8 @@ pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
         let sizes = broadcasts.iter().chain(&reductions).map(|(bytes, _)| *bytes);
         let mut member = Member::new(&fabric, library, sizes.max().unwrap_or(0).max(8)).await?;
         let (mut done, mut next) = (Done::default(), start);
-        // The first operation of each kind connects peers and creates descriptors.
+        let warm_up = member.warm_up();
+        // The first barrier connects peers and creates descriptors.
         for number in 0..=barriers {
             let begun = turn(&fabric, &mut next).await;
             member.barrier().await?;
@@ -116,41 +132,41 @@ pub fn collectives(fabric: Fabric, what: Collectives) -> RankFuture<Done> {
                 done.barriers.push(fabric.now().picos_since(begun));
             }
         }
-        for (is_first, (size, roots)) in first_twice(&broadcasts) {
+        for (is_measured, (size, roots)) in warmed_up(&broadcasts, warm_up) {
             let mut took = Vec::with_capacity(roots.len());
             for root in roots {
                 let begun = turn(&fabric, &mut next).await;
                 member.broadcast(*size, *root).await?;
                 took.push(fabric.now().picos_since(begun));
             }
-            if !is_first {
+            if is_measured {
                 done.broadcasts.push(took);
             }
         }
-        for (is_first, (size, roots)) in first_twice(&reductions) {
+        for (is_measured, (size, roots)) in warmed_up(&reductions, warm_up) {
             let mut took = Vec::with_capacity(roots.len());
             for root in roots {
                 let begun = turn(&fabric, &mut next).await;
                 member.reduce(*size, *root).await?;
                 took.push(fabric.now().picos_since(begun));
             }
-            if !is_first {
+            if is_measured {
                 done.reductions.push(took);
             }
         }
         let begun = turn(&fabric, &mut next).await;
-        if let Member::Fmpl(on) = member {
-            on.fmpl.finalize().await?;
-        }
+        member.end().await?;
         // The memory of each rank remains until the others have stopped using it.
         fabric.sleep_until(begun + TURN).await;
         Ok(done)
     })
 }
 
-/// Returns the list preceded by a copy of its first entry, which is marked.
-fn first_twice<T>(list: &[T]) -> impl Iterator<Item = (bool, &T)> {
-    list.iter().take(1).map(|first| (true, first)).chain(list.iter().map(|one| (false, one)))
+/// Returns the list, whose entries are measured, preceded by `times` copies of its first entry, which
+/// are not.
+fn warmed_up<T>(list: &[T], times: usize) -> impl Iterator<Item = (bool, &T)> {
+    let first = list.first().into_iter().flat_map(move |first| std::iter::repeat_n((false, first), times));
+    first.chain(list.iter().map(|one| (true, one)))
 }
 
 /// Waits for the next common beginning.

@@ -7,7 +7,8 @@ use super::{
 use crate::{
     ReproError,
     provenance::joint_hash,
-    simulate::{BEGIN, Cost, JobRecord, Runner, Setting, Shape},
+    shape::Shape,
+    simulate::{BEGIN, Cost, JobRecord, Runner, Setting},
     workloads::{
         Together,
         reflects::{Dynamics, Library, Order, Took, Transport, dynamics},
