@@ -42,7 +42,7 @@ mod threads {
             let name = format!("message, {bytes} B");
             let limit = |machine: &Machine, times| machine.message(bytes, times);
             let message = move |times| in_jobs(times, 20_000, |rounds| one_way(bytes, rounds) * u64::from(rounds));
-            operations.beside(&name, ("memcpy and flag", limit), [(String::new(), message)]);
+            operations.beside(&name, ("copy and flag", limit), [(String::new(), message)]);
         }
         // A job measures a few messages, and represents more.
         let message = |times| in_jobs(times, 100_000, |messages| behind_600() * u64::from(messages));

@@ -50,22 +50,24 @@ pub(crate) fn published(paper: Paper, simulate: impl Fn(bool) -> Result<Reproduc
     let (smoke, reproduced, mut selected) = (is_smoke_test(), OnceCell::new(), Vec::new());
     for figure in bounded {
         current.set(figure);
-        let mut runs = false;
+        let mut samples = 0u32;
         group.bench_function(figure.id, |bencher| {
-            runs = true;
             let reproduced = reproduced.get_or_init(|| match simulate(smoke) {
                 Ok(reproduced) => reproduced,
                 Err(error) => panic!("{paper}: {error}"),
             });
             let value = reproduced.rows.iter().find(|row| row.id == figure.id).map_or(0.0, measured);
-            let mut samples = 0u32;
+            samples += 1;
+            let value = if samples.is_multiple_of(2) { value * (1.0 + SPREAD) } else { value };
             bencher.iter_custom(|times| {
-                samples += 1;
-                let value = if samples.is_multiple_of(2) { value * (1.0 + SPREAD) } else { value };
-                (0..times).map(|_| black_box(value)).sum()
+                // Criterion chooses the number of iterations by the time that they take.
+                (0..times).for_each(|_| {
+                    black_box(value);
+                });
+                value * times as f64
             });
         });
-        if runs && !smoke {
+        if samples > 0 && !smoke {
             let rows = reproduced.get().into_iter().flat_map(|reproduced: &Reproduced| &reproduced.rows);
             for row in rows.filter(|row| row.id == figure.id) {
                 println!("{:24}{}", "", table::line(row));

@@ -1,7 +1,7 @@
 //! Operations between ranks that are threads, in wall-clock time, each beside the limit of the machine: the bare form of
 //! the operation, written without the fabric.
 
-use criterion::{BenchmarkGroup, Criterion, measurement::WallTime};
+use criterion::{BenchmarkGroup, Criterion, SamplingMode, measurement::WallTime};
 pub(crate) use limits::Machine;
 use limits::cores;
 use onesided::{Fabric, Program, sim::shm::Threads};
@@ -47,7 +47,9 @@ pub(crate) struct Operations<'a> {
 
 impl<'a> Operations<'a> {
     pub(crate) fn new(criterion: &'a mut Criterion, paper: Paper) -> Self {
-        let group = criterion.benchmark_group(format!("{paper}-threads"));
+        let mut group = criterion.benchmark_group(format!("{paper}-threads"));
+        // Longer samples would be the most disturbed by the set-up of jobs.
+        group.sampling_mode(SamplingMode::Flat);
         Operations { group, machine: Machine::new().expect("memory for the limits") }
     }
 

@@ -93,12 +93,12 @@ pub fn flags<const PAUSE: bool>(
     Ok(())
 }
 
-/// Sends `len` bytes there and back `n` times, each time by a copy into the other rank's memory and a flag as in
+/// Sends `len` bytes there and back `n` times, each time by a copy of this kind into the other rank's memory and a flag as in
 /// [`flags`]. `turn` counts over all calls.
 pub fn messages(
     bare: &Bare,
     me: usize,
-    len: usize,
+    (len, how): (usize, How),
     turn: &mut u64,
     n: u64,
     abandoned: &AtomicU64,
@@ -112,7 +112,7 @@ pub fn messages(
         if me == 1 {
             spin_until::<false>(there, *turn - 1, abandoned)?;
         }
-        bare.put_window(me, 1 - me, len, How::Memcpy, 1);
+        bare.put_window(me, 1 - me, len, how, 1);
         // Release: pairs with the acquire in `spin_until` on the other side; so does the other
         // store.
         if me == 0 {

@@ -72,14 +72,17 @@ impl Machine {
         each.into_iter().min().unwrap_or_default()
     }
 
-    /// Sends `bytes` bytes to the other thread, by a copy and a flag, or back in turn: the time is that of `times`
-    /// messages one way.
+    /// Sends `bytes` bytes to the other thread, by the faster copy and a flag, or back in turn: the time is that of
+    /// `times` messages one way.
     pub fn message(&self, bytes: usize, times: u64) -> Duration {
         let flags = lines::MESSAGE_FLAG..lines::MESSAGE_FLAG + 2;
         let round_trips = times.div_ceil(2);
-        let took = self.both(round_trips, flags, |side, turn, round_trips| {
-            limit::messages(side.bare, side.me, bytes, turn, round_trips, side.abandoned)
+        let each = How::ALL.map(|how| {
+            self.both(round_trips, flags.clone(), |side, turn, round_trips| {
+                limit::messages(side.bare, side.me, (bytes, how), turn, round_trips, side.abandoned)
+            })
         });
+        let took = each.into_iter().min().unwrap_or_default();
         took.mul_f64(times as f64 / (2 * round_trips) as f64)
     }
 
