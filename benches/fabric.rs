@@ -6,14 +6,11 @@
 //! with `cargo bench --bench fabric`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use onesided::lock::{Guard, Lock, RmaLock};
 use onesided::{
-    Group, ProgramResult, Rank,
-    barrier::{self},
-    lock::locks::RpLock,
+    Fabric, Group, ProgramResult, Rank, barrier,
+    lock::{Guard, Lock, RmaLock, locks::RpLock},
     sim::shm::Threads,
 };
-use rdma_fabric::Fabric;
 use std::{
     hint::black_box,
     sync::{Arc, Barrier},
@@ -145,5 +142,9 @@ fn operations(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, operations);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10).warm_up_time(Duration::from_millis(50)).measurement_time(Duration::from_millis(300));
+    targets = operations
+}
 criterion_main!(benches);

@@ -1,79 +1,101 @@
-//! Atomic adds through global addresses: the simulator's cost on this machine for the ACP paper's
-//! eight conditions, and the cost of an add and its completion over shared memory between two ranks
-//! that are threads, each with its helper. All in wall-clock time; the figures of the paper are
-//! `cargo reproduce --paper acp`.
+//! The ACP paper: its published figures in virtual time, and adds and copies by global address between threads of this
+//! machine.
 //!
 //! Run with `cargo bench --bench paper_acp`.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use onesided::{
-    Program,
-    sim::{
-        shm::Threads,
-        virt::{Job, NetworkModel, Platform, Torus},
-    },
-};
+mod paper;
+
+use paper::Reproduced;
 use repro::{
-    acp_paper::{Condition, How},
-    workloads::{Target, Together, global_adds},
+    ReproError,
+    acp_paper::{self, AcpPlan},
+    figures::Paper,
 };
-use std::{hint::black_box, time::Duration};
 
-fn adds(how: How, target: Target, count: u32) -> impl Program<Out = u64> {
-    let options = how.options().expect("a way of this library");
-    async move |fabric| global_adds(fabric, options, target, count, Together::Barrier).await
+fn main() {
+    paper::published(Paper::Acp, reproduce);
+    #[cfg(target_os = "linux")]
+    threads::bench();
 }
 
-/// The conditions of table 3, by number, and the variants with two helpers and without one.
-fn ways() -> impl Iterator<Item = (String, How)> {
-    let table = Condition::TABLE.into_iter().enumerate();
-    table
-        .map(|(at, condition)| (format!("{}", at + 1), How::Table(condition)))
-        .chain([("split".into(), How::Split), ("direct".into(), How::Direct)])
+fn reproduce(smoke: bool) -> Result<Reproduced, ReproError> {
+    let plan = if smoke { AcpPlan::quick(0) } else { AcpPlan::paper(0) }.published();
+    let runs = acp_paper::run(&plan, &mut paper::progress())?;
+    Ok(Reproduced { rows: acp_paper::compare(&runs), jobs: runs.jobs().cloned().collect() })
 }
 
-/// Measures a whole simulated job of 1000 remote adds, per add.
-fn simulating(c: &mut Criterion) {
-    let mut group = c.benchmark_group("simulate_1000_global_adds");
-    group.sample_size(10).throughput(Throughput::Elements(1000));
-    let platform = Platform::fx100();
-    for (name, how) in ways() {
-        let program = adds(how, Target::Remote, 1000);
-        group.bench_function(BenchmarkId::from_parameter(name), |b| {
-            b.iter(|| {
-                let torus = Torus::new(&[2]).expect("a torus");
-                let job = Job::new(&how.on(&platform), 2).ranks_per_node(1).torus(torus).network(NetworkModel::Router);
-                black_box(job.run(&program).expect("it runs").stats.trace_hash)
-            });
-        });
-    }
-    group.finish();
-}
+#[cfg(target_os = "linux")]
+mod threads {
+    use super::paper::threads::{Machine, Operations, criterion, in_jobs, run};
+    use onesided::{
+        Fabric, ProgramResult, Rank,
+        acp::{Acp, Options, Order},
+        sim::shm::Threads,
+    };
+    use repro::{
+        acp_paper::{Condition, How},
+        figures::Paper,
+        workloads::{Target, Together, global_adds},
+    };
+    use std::time::Duration;
 
-/// Measures an add and its completion.
-fn on_threads(c: &mut Criterion) {
-    for target in Target::BOTH {
-        let mut group = c.benchmark_group(format!("threads_global_add_{}", target.name()));
-        group.sample_size(10).measurement_time(Duration::from_secs(2));
-        for (name, how) in ways() {
-            group.bench_function(BenchmarkId::from_parameter(name), |b| {
-                b.iter_custom(|times| {
-                    // The largest number of adds in a job; its set-up is not measured.
-                    let (mut left, mut took) = (times, Duration::ZERO);
-                    while left > 0 {
-                        let count = left.min(100_000) as u32;
-                        let outs =
-                            Threads::new(2).shared_address_space(true).run(&adds(how, target, count)).expect("it runs");
-                        took += Duration::from_nanos(outs[0] / 1000);
-                        left -= u64::from(count);
-                    }
-                    took
-                });
-            });
+    pub(super) fn bench() {
+        let mut criterion = criterion();
+        let mut operations = Operations::new(&mut criterion, Paper::Acp);
+        for target in Target::BOTH {
+            let atomic = |machine: &Machine, times| machine.fetch_add(times);
+            let direct = (String::new(), move |times| add(How::Direct, target, times));
+            operations.beside(&format!("{} add", target.name()), ("atomic", atomic), [direct]);
         }
-        group.finish();
+        // A helper is another thread for each rank: the limit is a flag to it and back. On fewer than four cores threads
+        // share cores.
+        let table = Condition::TABLE.into_iter().zip(1..);
+        let table = table.map(|(condition, number)| (format!("condition {number}"), How::Table(condition)));
+        let ways = table.chain([("two helpers".to_owned(), How::Split)]);
+        let adds = ways.map(|(name, how)| (name, move |times| add(how, Target::Remote, times)));
+        let flags = |machine: &Machine, times| machine.message(0, 2 * times);
+        operations.beside("remote add by a helper", ("flag and back", flags), adds);
+        for bytes in [8, 1 << 20] {
+            let bare = |machine: &Machine, times| machine.copy(bytes, times);
+            let copy = move |times| copy(bytes, times);
+            operations.beside(&format!("copy, {bytes} B"), ("copy", bare), [(String::new(), copy)]);
+        }
+    }
+
+    fn add(how: How, target: Target, times: u64) -> Duration {
+        let options = how.options().expect("a way of this library");
+        in_jobs(times, 100_000, |count| {
+            let program = async |fabric| global_adds(fabric, options, target, count, Together::Barrier).await;
+            match how {
+                How::Direct => run(2, &program)[0],
+                // Helpers would be bound to the cores of their ranks.
+                _ => Threads::new(2).shared_address_space(true).run(&program).expect("it runs")[0],
+            }
+        })
+    }
+
+    /// Copies between the starter memories of two ranks.
+    fn copy(bytes: usize, times: u64) -> Duration {
+        in_jobs(times, u32::MAX, |count| run(2, &async |fabric| copies(fabric, bytes, count).await)[0])
+    }
+
+    /// Returns rank 0's picoseconds for `count` copies, after as many as bring the memory into the caches.
+    async fn copies(fabric: Fabric, bytes: usize, count: u32) -> ProgramResult<u64> {
+        let acp = Acp::init_with(&fabric, Options::default().starter_bytes(bytes)).await?;
+        let (own, peer) = (acp.starter(acp.rank())?, acp.starter(Rank::new(1))?);
+        let mut took = 0;
+        if acp.rank() == Rank::new(0) {
+            acp.write(own, &vec![1u8; bytes]).await?;
+            for count in [count.div_ceil(8), count] {
+                let begun = fabric.now();
+                for _ in 0..count {
+                    let handle = acp.copy(peer, own, bytes, Order::None).await?;
+                    acp.complete(handle).await?;
+                }
+                took = fabric.now().picos_since(begun);
+            }
+        }
+        acp.finalize().await?;
+        Ok(took)
     }
 }
-
-criterion_group!(benches, simulating, on_threads);
-criterion_main!(benches);

@@ -1,46 +1,66 @@
-//! The lock paper's latencies as predicted by the simulator, in *virtual* time: criterion receives
-//! simulated durations, so its reports compare models and protocols, not this machine.
+//! The lock paper: its published figures in virtual time, and reader pairs between threads of this machine.
 //!
-//! Criterion cannot work with samples that are all equal, so each sample is a job with another seed
-//! and a jitter of up to 10 ns per leg. Run with `cargo bench --bench paper_lock`.
+//! Run with `cargo bench --bench paper_lock`.
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use onesided::sim::virt::{Job, Platform};
-use repro::workloads::{Together, reader_pairs};
-use std::{cell::Cell, time::Duration};
+mod paper;
 
-const PAIRS: u32 = 50;
-const JITTER: Duration = Duration::from_nanos(10);
+use paper::Reproduced;
+use repro::{
+    ReproError,
+    figures::Paper,
+    lock_paper::{self, LockPlan, Shapes},
+    progress::Progress,
+};
+use std::thread;
 
-/// Returns the time of one pair of the slowest rank, in nanoseconds of virtual time.
-fn slowest_pair(platform: &Platform, ranks: usize, ranks_per_node: u32, seed: u64) -> f64 {
-    let job = Job::new(platform, ranks).ranks_per_node(ranks_per_node).seed(seed).jitter(JITTER);
-    match job.run(&reader_pairs(PAIRS, Together::Barrier)) {
-        Ok(run) => run.outs.into_iter().max().unwrap_or(0) as f64 / f64::from(PAIRS) / 1000.0,
-        Err(error) => panic!("{ranks} ranks: {error}"),
-    }
+fn main() {
+    paper::published(Paper::Lock, reproduce);
+    #[cfg(target_os = "linux")]
+    threads::bench();
 }
 
-fn reader_pair(c: &mut Criterion) {
-    let mut group = c.benchmark_group("virtual_reader_pair");
-    // The warm-up doubles the number of repetitions until this much *real* time has passed, but
-    // repetitions take almost no real time here.
-    group.sample_size(10).warm_up_time(Duration::from_nanos(1)).measurement_time(Duration::from_millis(500));
-    let machines = [("fx100", Platform::fx100(), 32), ("fx10", Platform::fx10(), 16)];
-    for (name, platform, ranks_per_node) in machines {
-        for ranks in [4, 32, 256] {
-            let seed = Cell::new(0);
-            group.bench_with_input(BenchmarkId::new(name, ranks), &ranks, |b, &ranks| {
-                b.iter_custom(|times| {
-                    seed.set(seed.get() + 1);
-                    let pair = slowest_pair(&platform, ranks, ranks_per_node, seed.get());
-                    Duration::from_secs_f64(pair * 1e-9 * times as f64)
-                });
-            });
-        }
-    }
-    group.finish();
+fn reproduce(smoke: bool) -> Result<Reproduced, ReproError> {
+    let plan = if smoke { LockPlan::quick(Shapes::One, 0) } else { LockPlan::paper(Shapes::One, 0) }.published();
+    // The largest job takes as long as all others together. A plan always has the jobs of figures 9, 11 and 12: one pair
+    // is enough where they are not needed.
+    let largest = LockPlan { scaling: Vec::new(), ranks_per_node: Vec::new(), pairs: 1, ..plan.clone() };
+    let others = LockPlan { k_ranks: 0, ..plan };
+    let (largest, others) = thread::scope(|scope| {
+        let largest = scope.spawn(|| lock_paper::run(&largest, &mut Progress::silent()));
+        let others = lock_paper::run(&others, &mut paper::progress());
+        (largest.join().expect("no panic"), others)
+    });
+    let mut runs = others?;
+    runs.k = largest?.k;
+    Ok(Reproduced { rows: lock_paper::compare(&runs), jobs: runs.jobs().cloned().collect() })
 }
 
-criterion_group!(benches, reader_pair);
-criterion_main!(benches);
+#[cfg(target_os = "linux")]
+mod threads {
+    use super::paper::threads::{Operations, criterion, in_jobs, run};
+    use repro::{
+        figures::Paper,
+        workloads::{Together, reader_pairs},
+    };
+    use std::time::Duration;
+
+    pub(super) fn bench() {
+        let mut criterion = criterion();
+        let mut operations = Operations::new(&mut criterion, Paper::Lock);
+        let pairs = |ranks| (String::new(), move |times| reader_pairs_of(ranks, times));
+        operations.beside("reader pair, 1 rank", ("2 atomics", |machine, n| machine.count_reader(n)), [pairs(1)]);
+        operations.beside(
+            "reader pair, 2 ranks",
+            ("2 atomics each", |machine, n| machine.count_readers(n)),
+            [pairs(2)],
+        );
+    }
+
+    /// Returns the time of the slowest rank.
+    fn reader_pairs_of(ranks: usize, times: u64) -> Duration {
+        in_jobs(times, u32::MAX, |pairs| {
+            let outs = run(ranks, &reader_pairs(pairs, Together::Barrier));
+            outs.into_iter().max().unwrap_or(0)
+        })
+    }
+}

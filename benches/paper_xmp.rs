@@ -1,89 +1,93 @@
-//! Reflects of SCALE-LES's arrays: the simulator's cost on this machine for the XcalableMP paper's
-//! versions, and the cost of a reflect over shared memory between two ranks that are threads. All
-//! in wall-clock time; the figures of the paper are `cargo reproduce --paper xmp`. Only arrays
-//! really pack; messages and puts are sent from separate memory.
+//! The XcalableMP paper: its orderings in virtual time, and reflects of SCALE-LES's arrays between threads of this
+//! machine.
 //!
 //! Run with `cargo bench --bench paper_xmp`.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use onesided::{
-    Program,
-    sim::{
-        shm::Threads,
-        virt::{Job, Platform, Torus},
-    },
-};
-use repro::workloads::{
-    Together,
-    reflects::{Dynamics, Grid, Library, Order, Took, Transport, dynamics},
-};
-use std::{hint::black_box, num::NonZeroUsize, time::Duration};
+mod paper;
 
-const LIBRARIES: [(&str, Library); 6] = [
-    ("messages", Library::Messages),
-    ("datatypes", Library::Gathered),
-    ("datatypes, block by block", Library::Scattered),
-    ("packed", Library::Arrays(Transport::Packed)),
-    ("blocks", Library::Arrays(Transport::Blocks)),
-    ("barriers", Library::Arrays(Transport::Barriers)),
-];
+use paper::Reproduced;
+use repro::{
+    ReproError,
+    figures::Paper,
+    progress::Progress,
+    xmp_paper::{self, XmpPlan},
+};
+use std::thread;
 
-/// One array with `block` × `block` columns on each node, and `stages` updates of its shadow, without computation.
-fn program(nodes: [usize; 2], block: usize, library: Library, stages: u32) -> impl Program<Out = Took> {
-    let grid = Grid {
-        horizontal: nodes.map(|nodes| nodes * block),
-        vertical: 128,
-        nodes: nodes.map(|nodes| NonZeroUsize::new(nodes).expect("nodes")),
+fn main() {
+    paper::published(Paper::Xmp, reproduce);
+    #[cfg(target_os = "linux")]
+    threads::bench();
+}
+
+fn reproduce(smoke: bool) -> Result<Reproduced, ReproError> {
+    let plan = if smoke { XmpPlan::quick(0) } else { XmpPlan::paper(0) }.published();
+    let flat = XmpPlan { nodes: Vec::new(), ..plan.clone() };
+    let hybrid = XmpPlan { flat: Vec::new(), ..plan };
+    let (flat, hybrid) = thread::scope(|scope| {
+        let flat = scope.spawn(|| xmp_paper::run(&flat, &mut Progress::silent()));
+        let hybrid = xmp_paper::run(&hybrid, &mut paper::progress());
+        (flat.join().expect("no panic"), hybrid)
+    });
+    let mut runs = hybrid?;
+    let flat = flat?;
+    runs.plan.flat = flat.plan.flat;
+    runs.flat = flat.flat;
+    Ok(Reproduced { rows: xmp_paper::compare(&runs), jobs: runs.jobs().cloned().collect() })
+}
+
+#[cfg(target_os = "linux")]
+mod threads {
+    use super::paper::threads::{Machine, Operations, criterion, in_jobs, run};
+    use repro::{
+        figures::Paper,
+        workloads::{
+            Together,
+            dynamics::SHADOW,
+            reflects::{Dynamics, Grid, Library, Order, Transport, dynamics},
+        },
+        xmp_paper::XmpPlan,
     };
-    let (variables, warm_up, steps) = (1, 2, 1);
-    let (cell, imbalance, order, threads) = (0, 0, Order::InTurn, false);
-    let what = Dynamics { grid, variables, stages, warm_up, steps, cell, imbalance, library, order, threads };
-    async move |fabric| dynamics(fabric, what, Together::Barrier).await
-}
+    use std::{num::NonZeroUsize, time::Duration};
 
-/// Measures a whole simulated job of 10 reflects on 64 nodes, with the blocks of the largest run, per
-/// node and reflect.
-fn simulating(c: &mut Criterion) {
-    let mut group = c.benchmark_group("simulate_10_reflects_on_64_nodes");
-    group.sample_size(10).throughput(Throughput::Elements(64 * 10));
-    let platform = Platform::k();
-    for (name, library) in LIBRARIES {
-        let program = program([8, 8], 16, library, 8);
-        group.bench_function(BenchmarkId::from_parameter(name), |b| {
-            b.iter(|| {
-                let job = Job::new(&platform, 64).torus(Torus::new(&[8, 8]).expect("a torus"));
-                black_box(job.run(&program).expect("it runs").stats.trace_hash)
-            });
-        });
-    }
-    group.finish();
-}
+    /// Only arrays really pack; messages and puts are sent from separate memory.
+    const LIBRARIES: [(&str, Library); 6] = [
+        ("messages", Library::Messages),
+        ("datatypes", Library::Gathered),
+        ("datatypes, block by block", Library::Scattered),
+        ("packed", Library::Arrays(Transport::Packed)),
+        ("blocks", Library::Arrays(Transport::Blocks)),
+        ("barriers", Library::Arrays(Transport::Barriers)),
+    ];
 
-/// Measures a reflect between two ranks by the slower one. Faces in i are sent to the other rank,
-/// faces in j to the rank itself.
-fn on_threads(c: &mut Criterion) {
-    let mut group = c.benchmark_group("threads_reflect");
-    group.sample_size(10).measurement_time(Duration::from_secs(2));
-    for (name, library) in LIBRARIES {
-        for block in [16, 128] {
-            group.bench_function(BenchmarkId::new(name, block), |b| {
-                b.iter_custom(|times| {
-                    // A job runs 10,000 reflects at most; its set-up is not measured.
-                    let (mut left, mut took) = (times, Duration::ZERO);
-                    while left > 0 {
-                        let some = left.min(10_000) as u32;
-                        let outs = Threads::new(2).run(&program([2, 1], block, library, some)).expect("it runs");
-                        let slower = outs.iter().map(|took| took.all).max().unwrap_or(0);
-                        took += Duration::from_nanos(slower / 1000);
-                        left -= u64::from(some);
-                    }
-                    took
-                });
-            });
+    pub(super) fn bench() {
+        let mut criterion = criterion();
+        let mut operations = Operations::new(&mut criterion, Paper::Xmp);
+        for columns in [16, 128] {
+            let libraries = LIBRARIES;
+            let reflects =
+                libraries.map(|(name, library)| (name.to_owned(), move |times| reflect(columns, library, times)));
+            // A column of the arrays has an additional element.
+            let block = [XmpPlan::VERTICAL + 1, columns, SHADOW];
+            let limit = |machine: &Machine, times| machine.border(block, times);
+            let name = format!("reflect, {columns} × {columns} columns");
+            operations.beside(&name, ("flags and memcpy", limit), reflects);
         }
     }
-    group.finish();
-}
 
-criterion_group!(benches, simulating, on_threads);
-criterion_main!(benches);
+    /// Returns the time of the slower of two ranks with `columns` × `columns` columns each. Faces in i are sent to the
+    /// other rank, faces in j to the rank itself.
+    fn reflect(columns: usize, library: Library, times: u64) -> Duration {
+        let nodes = [2, 1].map(|nodes| NonZeroUsize::new(nodes).expect("nodes"));
+        let horizontal = nodes.map(|nodes| nodes.get() * columns);
+        let grid = Grid { horizontal, vertical: XmpPlan::VERTICAL, nodes };
+        in_jobs(times, 10_000, |stages| {
+            let (variables, warm_up, steps) = (1, 2, 1);
+            let (cell, imbalance, order, threads) = (0, 0, Order::InTurn, false);
+            let what = Dynamics { grid, variables, stages, warm_up, steps, cell, imbalance, library, order, threads };
+            let program = async |fabric| dynamics(fabric, what, Together::Barrier).await;
+            let outs = run(2, &program);
+            outs.iter().map(|took| took.all).max().unwrap_or(0)
+        })
+    }
+}

@@ -113,8 +113,23 @@ pub(crate) fn verdict(row: &Row) -> String {
     if counts && row.informative { format!("{words}, informative") } else { words.to_owned() }
 }
 
+/// Returns one line about a row: published value, ours, deviation, bound and verdict.
+pub fn line(row: &Row) -> String {
+    let verdict = match row.verdict() {
+        Verdict::Within => verdict(row).replacen(Verdict::Within.words(), "HIT", 1),
+        _ => verdict(row),
+    };
+    if row.bound == Some(Bound::Holds) {
+        let holds = if row.within == Some(true) { "holds" } else { "does not hold" };
+        return format!("published ordering {holds}: {verdict} ({})", what(row));
+    }
+    let ours = row.simulated.map_or("–".into(), |value| quantity::with_unit(value, &row.unit));
+    let deviation = row.deviation.map_or(String::new(), |share| format!(" ({})", quantity::deviation(share)));
+    format!("published {}, ours {ours}{deviation}, bound {}: {verdict} ({})", published(row), bound(row), what(row))
+}
+
 /// Returns the summary of the rows, one sentence for each kind of evidence.
-pub(crate) fn summary(tally: &Tally) -> Vec<String> {
+pub fn summary(tally: &Tally) -> Vec<String> {
     let mut lines = Vec::new();
     if tally.predictions + tally.derived > 0 {
         lines.push(format!(
@@ -254,6 +269,23 @@ mod tests {
         assert!(text.contains("L10 MISS: "));
         assert!(text.contains("2 of 2 within"));
         assert!(text.contains("0.34 to 0.36 s"), "the contradiction must be stated");
+    }
+
+    #[test]
+    fn a_line_has_the_verdict() {
+        let lines = [
+            (row("L1", 2.34), "published 2.3 µs, ours 2.34 µs (+1.7 %), bound ±10 %: HIT (reader pair, 4 ranks)"),
+            (row("L5", 0.7), "published 0.52 s, ours 0.7 s (+34.6 %), bound ±10 %: MISS (1000 pairs, 128 × 8 ranks)"),
+            (
+                row("L4", 0.069),
+                "published 0.069 s, ours 0.069 s (0.0 %), bound ±5 %: calibrated (1000 pairs, 128 × 1 ranks)",
+            ),
+            (row("M20", 1.0), "published ordering holds: HIT (broadcast of 8 KB)"),
+            (row("M20", 0.0), "published ordering does not hold: MISS (broadcast of 8 KB)"),
+        ];
+        for (row, expected) in lines {
+            assert_eq!(line(&row), expected);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The placement of the ranks, and the current distance between their cores.
 
 use super::{bare::Bare, limit, lines, rendezvous::Abandoned};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+pub(crate) use limits::cores::{allowed_cores, pin};
 use serde::{Deserialize, Serialize};
 use std::{error::Error, fs::File, io, os::unix::fs::FileExt, time::Instant};
 
@@ -48,12 +48,6 @@ impl Class {
     }
 }
 
-/// Returns the cores this process may use, at least one.
-pub(crate) fn allowed_cores() -> io::Result<Vec<usize>> {
-    let set = sched_getaffinity(None)?;
-    Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).collect())
-}
-
 /// Returns the cores for ranks 0 and 1: those requested, otherwise the first that are allowed.
 pub(crate) fn cores(asked: &[usize]) -> Result<Vec<usize>, Box<dyn Error>> {
     let allowed = allowed_cores()?;
@@ -65,16 +59,6 @@ pub(crate) fn cores(asked: &[usize]) -> Result<Vec<usize>, Box<dyn Error>> {
         },
         _ => Err("--cores needs two different cores".into()),
     }
-}
-
-/// Lets the calling thread run on `core` only.
-pub(crate) fn pin(core: usize) -> io::Result<()> {
-    if core >= CpuSet::MAX_CPU {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no core {core}")));
-    }
-    let mut set = CpuSet::new();
-    set.set(core);
-    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// A counter of the involuntary context switches of the calling thread.

@@ -8,7 +8,7 @@ use crate::{
     goal::Goal,
     operations::sampling::{Named, Takes, repeat, run},
     outside::{
-        bare::Face,
+        bare::{Block, Face},
         limit::{self, Border},
     },
 };
@@ -30,45 +30,8 @@ const ALL_REWRITTEN: Case =
 
 pub(super) const CASES: &[Case] = &[EMPTY, SPLIT, ALL, SPLIT_REWRITTEN, ALL_REWRITTEN];
 
-const LEVELS: usize = 128;
-const COLUMNS: usize = 256;
-const LAYERS: usize = 2;
-
-/// A rank's block of a field, with as many columns along i as along j.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
-    pub(super) levels: usize,
-    pub(super) columns: usize,
-    /// Layers of shadow on each horizontal side.
-    pub(super) layers: usize,
-}
-
-impl Block {
-    pub(super) const LARGE: Self = Block { levels: LEVELS, columns: COLUMNS, layers: LAYERS };
-
-    /// Returns the bytes of a face.
-    pub(super) const fn bytes(self) -> usize {
-        self.levels * self.columns * self.layers * 8
-    }
-
-    /// Returns the faces, two of i and two of j: where each starts, and where it goes in the field
-    /// of the receiving rank.
-    pub(super) fn faces(self) -> [(usize, usize, Face); 4] {
-        let Block { levels, columns, layers } = self;
-        let column = levels * 8;
-        let row = (columns + 2 * layers) * column;
-        let at = |j: usize, i: usize| j * row + i * column;
-        let i_face = Face { count: columns, len: layers * column, stride: row };
-        let j_face = Face { count: layers, len: columns * column, stride: row };
-        let far = columns + layers;
-        [
-            (at(layers, layers), at(layers, far), i_face),
-            (at(layers, columns), at(layers, 0), i_face),
-            (at(layers, layers), at(far, layers), j_face),
-            (at(columns, layers), at(0, layers), j_face),
-        ]
-    }
-}
+/// The block of the large field.
+pub(super) const LARGE: Block = Block { levels: 128, columns: 256, layers: 2 };
 
 pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     small(pair).await?;
@@ -112,10 +75,10 @@ async fn small(pair: &mut Pair<'_>) -> ProgramResult<()> {
 /// Two fields of one rank: the columns of one are distributed along i, those of the other along j.
 fn mapping(set: &NodeSet, along: usize) -> ProgramResult<Mapping> {
     // Both ranks have 256 × 256 columns.
-    let bounds = |dim| 0..if dim == along { 2 * COLUMNS as i64 } else { COLUMNS as i64 };
+    let bounds = |dim| 0..if dim == along { 2 * LARGE.columns as i64 } else { LARGE.columns as i64 };
     let format = |dim| if dim == along { Format::Block } else { Format::None };
     let template = Template::new(&[bounds(0), bounds(1)], &[format(0), format(1)], set.nodes())?;
-    let (whole, around) = (0..LEVELS as i64, Shadow::of(LAYERS));
+    let (whole, around) = (0..LARGE.levels as i64, Shadow::of(LARGE.layers));
     let aligned =
         template.align(&[bounds(0), bounds(1), whole], &[Align::with(0), Align::with(1), Align::Collapsed])?;
     Ok(aligned.shadow(&[around, around, Shadow::NONE])?)
@@ -141,7 +104,7 @@ async fn field(pair: &mut Pair<'_>, case: &Case, all: bool, rewritten: bool) -> 
         let reflect = Reflect::widths(&[both, both, one]).orthogonal();
         schedules.push(Schedule::new(&mut set, &[&first], &reflect).await?);
     }
-    let (to_peer, places) = ([true, true, all, all], Block::LARGE.faces());
+    let (to_peer, places) = ([true, true, all, all], LARGE.faces());
     let faces: [_; 4] = core::array::from_fn(|at| {
         let (from, to, face) = places[at];
         (to_peer[at], from, to, face)
@@ -188,6 +151,6 @@ async fn field(pair: &mut Pair<'_>, case: &Case, all: bool, rewritten: bool) -> 
         }));
     }
     forms.push(run!("flags and memcpy", times => limit::border(bare, me, border, &mut turn, times, abandoned)?));
-    pair.measure(case, Block::LARGE.bytes(), forms).await?;
+    pair.measure(case, LARGE.bytes(), forms).await?;
     Ok(set.barrier().await?)
 }

@@ -7,14 +7,14 @@
 use super::{
     Case,
     crowd::{Crowd, measured},
-    reflect::Block,
+    reflect::LARGE as LARGE_BLOCK,
 };
 use crate::{
     operations::{
         ranks::JobPlan,
         sampling::{Measured, Sample, Takes},
     },
-    outside::{limit, lines},
+    outside::{bare::Block, limit, lines},
 };
 use core::sync::atomic::Ordering::{Acquire, Release};
 use rdma_fabric::{Fabric, Group, ProgramResult};
@@ -36,7 +36,7 @@ pub(super) async fn measure(job: &mut Crowd<'_>, fabric: &Fabric, plan: &JobPlan
     let small = Block { levels: 1, columns: 1, layers: 1 };
     let mut done = Vec::new();
     // Some ms a sample.
-    for (case, block, times) in [(&SMALL, small, 400), (&LARGE, Block::LARGE, 8)] {
+    for (case, block, times) in [(&SMALL, small, 400), (&LARGE, LARGE_BLOCK, 8)] {
         if plan.wants(case) {
             done.push(update(job, fabric, case, block, times, if plan.quick { 3 } else { 31 }).await?);
         }

@@ -13,14 +13,14 @@ use core::{
 };
 
 /// Stores to one word `n` times.
-pub(crate) fn store(word: &AtomicU64, n: u64) {
+pub fn store(word: &AtomicU64, n: u64) {
     for i in 0..n {
         black_box(word).store(i, Release);
     }
 }
 
 /// Stores to each of `words` in turn, `n` times.
-pub(crate) fn store_burst(words: &[AtomicU64], n: u64) {
+pub fn store_burst(words: &[AtomicU64], n: u64) {
     for i in 0..n {
         for word in black_box(words) {
             word.store(i, Release);
@@ -29,28 +29,28 @@ pub(crate) fn store_burst(words: &[AtomicU64], n: u64) {
 }
 
 /// Loads one word `n` times.
-pub(crate) fn load(word: &AtomicU64, n: u64) {
+pub fn load(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.load(Acquire));
     }
 }
 
 /// Adds to one word `n` times.
-pub(crate) fn fetch_add(word: &AtomicU64, n: u64) {
+pub fn fetch_add(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.fetch_add(1, AcqRel));
     }
 }
 
 /// Exchanges one word that holds 0 for 0, `n` times.
-pub(crate) fn compare_swap(word: &AtomicU64, n: u64) {
+pub fn compare_swap(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         let _ = black_box(word.compare_exchange(0, 0, AcqRel, Acquire));
     }
 }
 
 /// Enters and leaves as a reader of a counting lock `n` times: two additions.
-pub(crate) fn count_reader(word: &AtomicU64, n: u64) {
+pub fn count_reader(word: &AtomicU64, n: u64) {
     for _ in 0..n {
         black_box(word.fetch_add(4, AcqRel));
         black_box(word.fetch_sub(4, AcqRel));
@@ -58,7 +58,7 @@ pub(crate) fn count_reader(word: &AtomicU64, n: u64) {
 }
 
 /// Takes and releases an idle queue lock `n` times: `next` is this rank's node, `tail` the lock.
-pub(crate) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
+pub fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
     for _ in 0..n {
         next.store(0, Relaxed);
         let before = tail.swap(1, AcqRel);
@@ -70,7 +70,7 @@ pub(crate) fn queue_lock(tail: &AtomicU64, next: &AtomicU64, n: u64) {
 
 /// Sends a flag there and back `n` times: rank 0 raises `there`, rank 1 answers on `back`. Both may
 /// be one word. `turn` counts over all calls. If `PAUSE`, pauses between two polls.
-pub(crate) fn flags<const PAUSE: bool>(
+pub fn flags<const PAUSE: bool>(
     me: usize,
     there: &AtomicU64,
     back: &AtomicU64,
@@ -93,10 +93,42 @@ pub(crate) fn flags<const PAUSE: bool>(
     Ok(())
 }
 
+/// Sends `len` bytes there and back `n` times, each time by a copy of this kind into the other rank's memory and a flag as in
+/// [`flags`]. `turn` counts over all calls.
+pub fn messages(
+    bare: &Bare,
+    me: usize,
+    (len, how): (usize, How),
+    turn: &mut u64,
+    n: u64,
+    abandoned: &AtomicU64,
+) -> Result<(), Abandoned> {
+    let [there, back] = [0, 1].map(|rank| bare.word(super::lines::MESSAGE_FLAG + rank));
+    if len == 0 {
+        return flags::<false>(me, there, back, turn, n, abandoned);
+    }
+    for _ in 0..n {
+        *turn += 2;
+        if me == 1 {
+            spin_until::<false>(there, *turn - 1, abandoned)?;
+        }
+        bare.put_window(me, 1 - me, len, how, 1);
+        // Release: pairs with the acquire in `spin_until` on the other side; so does the other
+        // store.
+        if me == 0 {
+            there.store(*turn - 1, Release);
+            spin_until::<false>(back, *turn, abandoned)?;
+        } else {
+            back.store(*turn, Release);
+        }
+    }
+    Ok(())
+}
+
 /// Exchanges with the other rank `n` times, as both neighbours of a ring of two: two blocks of
 /// `len` bytes each way. A rank reports that it is ready, copies its blocks when the other one is
 /// ready, reports that, and waits for the other's blocks. `turn` counts over all calls.
-pub(crate) fn exchange(
+pub fn exchange(
     bare: &Bare,
     me: usize,
     len: usize,
@@ -127,17 +159,17 @@ pub(crate) fn exchange(
 
 /// The parameters of a bare update of a border.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Border<'a> {
+pub struct Border<'a> {
     /// Faces that go from one rank's field to another's: to the peer, or to the rank itself; from
     /// this offset to that.
-    pub(crate) faces: &'a [(bool, usize, usize, Face)],
+    pub faces: &'a [(bool, usize, usize, Face)],
     /// Whether the sent data is rewritten before the exchange, and the received data read after it.
-    pub(crate) rewritten: bool,
+    pub rewritten: bool,
 }
 
 /// Updates the border of the rank's own field `n` times, by direct copies between flags as in
 /// [`exchange`]. `turn` counts over all calls.
-pub(crate) fn border(
+pub fn border(
     bare: &Bare,
     me: usize,
     border: Border<'_>,
@@ -178,7 +210,7 @@ pub(crate) fn border(
 /// Updates the border of the rank's own field `n` times, as one of 2 × 2 ranks that yield while
 /// they wait: two faces go to the neighbour in one dimension, then two to the neighbour in the
 /// other. `turn` counts over all calls.
-pub(crate) fn border_of_four(
+pub fn border_of_four(
     bare: &Bare,
     me: usize,
     faces: &[(usize, usize, Face); 4],

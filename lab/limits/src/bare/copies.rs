@@ -10,7 +10,7 @@ use core::{
 
 /// The method of copying bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub enum How {
     /// By the C library.
     Memcpy = 0,
     /// With the processor's string move; on processors other than x86-64, like [`How::Memcpy`].
@@ -18,9 +18,11 @@ pub(crate) enum How {
 }
 
 impl How {
-    pub(crate) const ALL: [How; 2] = [How::Memcpy, How::Movsb];
+    /// Both.
+    pub const ALL: [How; 2] = [How::Memcpy, How::Movsb];
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Returns the name in tables.
+    pub fn name(self) -> &'static str {
         match self {
             How::Memcpy => "memcpy",
             How::Movsb => "rep movsb",
@@ -30,7 +32,7 @@ impl How {
 
 impl Bare {
     /// Puts `from` into `peer`'s target `n` times.
-    pub(crate) fn put_from(&self, peer: usize, from: &[u64], how: How, n: u64) {
+    pub fn put_from(&self, peer: usize, from: &[u64], how: How, n: u64) {
         let len = size_of_val(from);
         let to = self.window(peer, Window::Target, how, len);
         for _ in 0..n {
@@ -40,7 +42,7 @@ impl Bare {
     }
 
     /// Gets `into` from `peer`'s target `n` times.
-    pub(crate) fn get_into(&self, peer: usize, into: &mut [u64], how: How, n: u64) {
+    pub fn get_into(&self, peer: usize, into: &mut [u64], how: How, n: u64) {
         let len = size_of_val(into);
         let from = self.window(peer, Window::Target, how, len);
         for _ in 0..n {
@@ -50,7 +52,7 @@ impl Bare {
     }
 
     /// Puts `len` bytes of the rank's own window into `peer`'s target `n` times.
-    pub(crate) fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+    pub fn put_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(peer, Window::Target, how, len), self.window(me, Window::Own, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; only this rank touches them in this shape.
@@ -60,7 +62,7 @@ impl Bare {
 
     /// Puts [`BLOCKS`] blocks of `len` bytes of the rank's own window into `peer`'s target `n`
     /// times.
-    pub(crate) fn put_blocks(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+    pub fn put_blocks(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let all = BLOCKS * SPREAD * len;
         let (to, from) = (self.window(peer, Window::Target, how, all), self.window(me, Window::Own, how, all));
         for _ in 0..n {
@@ -72,7 +74,7 @@ impl Bare {
     }
 
     /// Like `put_blocks`, with a length known at compile time if it is that of a short block.
-    pub(crate) fn put_blocks_of_known_length(&self, me: usize, peer: usize, len: usize, n: u64) {
+    pub fn put_blocks_of_known_length(&self, me: usize, peer: usize, len: usize, n: u64) {
         const SHORT: usize = 16;
         if len != SHORT {
             return self.put_blocks(me, peer, len, How::Memcpy, n);
@@ -89,7 +91,7 @@ impl Bare {
     }
 
     /// Gets `len` bytes of `peer`'s target into the rank's own window `n` times.
-    pub(crate) fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
+    pub fn get_window(&self, me: usize, peer: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(me, Window::Own, how, len), self.window(peer, Window::Target, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; no rank writes a target, and no other rank
@@ -99,7 +101,7 @@ impl Bare {
     }
 
     /// Copies the first `len` bytes of `rank`'s target to its own window, `n` times.
-    pub(crate) fn copy_target(&self, rank: usize, len: usize, how: How, n: u64) {
+    pub fn copy_target(&self, rank: usize, len: usize, how: How, n: u64) {
         let (to, from) = (self.window(rank, Window::Own, how, len), self.window(rank, Window::Target, how, len));
         for _ in 0..n {
             // SAFETY: `len` bytes each of two windows; no other rank touches either in this shape.
@@ -108,14 +110,14 @@ impl Bare {
     }
 
     /// Copies this rank's target out, after its writer's flag.
-    pub(crate) fn read_target(&self, me: usize, into: &mut [u64], how: How) {
+    pub fn read_target(&self, me: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
         unsafe { copy(into.as_mut_ptr().cast(), self.window(me, Window::Target, how, len), len, how) };
     }
 
     /// Puts one of two parts of `peer`'s target.
-    pub(crate) fn put_part(&self, peer: usize, part: usize, from: &[u64], how: How) {
+    pub fn put_part(&self, peer: usize, part: usize, from: &[u64], how: How) {
         let len = size_of_val(from);
         let to = self.window(peer, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
         // SAFETY: `len` bytes each; the reader's flag shows that it has read the previous part.
@@ -123,7 +125,7 @@ impl Bare {
     }
 
     /// Copies one of two parts of this rank's target out, after its writer's flag.
-    pub(crate) fn read_part(&self, me: usize, part: usize, into: &mut [u64], how: How) {
+    pub fn read_part(&self, me: usize, part: usize, into: &mut [u64], how: How) {
         let len = size_of_val(into);
         let from = self.window(me, Window::Target, how, 2 * len).wrapping_add(part % 2 * len);
         // SAFETY: `len` bytes each; the writer waits for this rank's flag before it writes again.
@@ -131,7 +133,7 @@ impl Bare {
     }
 
     /// Sums the first `words` of this rank's target for `how` in place, after its writer's flag.
-    pub(crate) fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
+    pub fn sum_target(&self, me: usize, words: usize, how: How) -> u64 {
         let start = self.window(me, Window::Target, how, words * 8).cast::<u64>();
         // SAFETY: page-aligned and `words` long; the writer waits for this rank's flag before it
         // writes again, and the slice ends before that flag.

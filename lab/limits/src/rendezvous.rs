@@ -14,7 +14,7 @@ use rustix::thread::futex;
 
 /// The error that another rank gave up the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Abandoned;
+pub struct Abandoned;
 
 impl fmt::Display for Abandoned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +34,7 @@ const PATIENCE: u32 = 1000;
 static SHARED_CORE: AtomicBool = AtomicBool::new(false);
 
 /// Declares that the rank of this process shares its core with the one for which it waits.
-pub(crate) fn share_core() {
+pub fn share_core() {
     SHARED_CORE.store(true, Relaxed);
 }
 
@@ -43,17 +43,13 @@ const NAP: Duration = Duration::from_millis(100);
 
 /// Spins until `word` is at least `value`.
 #[inline(always)]
-pub(crate) fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+pub fn until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     spin_until::<false>(word, value, abandoned)
 }
 
 /// Spins until `word` is at least `value`, with a pause between two polls if `PAUSE`.
 #[inline(always)]
-pub(crate) fn spin_until<const PAUSE: bool>(
-    word: &AtomicU64,
-    value: u64,
-    abandoned: &AtomicU64,
-) -> Result<(), Abandoned> {
+pub fn spin_until<const PAUSE: bool>(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     let (mut looks, mut thoughts) = (0, 0);
     // Acquire: pairs with the release of the rank that stores the value.
     while word.load(Acquire) < value {
@@ -70,7 +66,7 @@ pub(crate) fn spin_until<const PAUSE: bool>(
 }
 
 /// Yields the core until `word` is at least `value`.
-pub(crate) fn yield_until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
+pub fn yield_until(word: &AtomicU64, value: u64, abandoned: &AtomicU64) -> Result<(), Abandoned> {
     // Acquire: pairs with the release of the rank that stores the value.
     while word.load(Acquire) < value {
         std::thread::yield_now();
@@ -92,7 +88,7 @@ fn think(thoughts: &mut u32, abandoned: &AtomicU64) -> Result<(), Abandoned> {
 
 /// One rank's state in the meetings.
 #[derive(Debug)]
-pub(crate) struct Rendezvous<'a> {
+pub struct Rendezvous<'a> {
     bare: &'a Bare,
     me: usize,
     ranks: usize,
@@ -103,16 +99,18 @@ pub(crate) struct Rendezvous<'a> {
 }
 
 impl<'a> Rendezvous<'a> {
-    pub(crate) fn new(bare: &'a Bare, me: usize, ranks: usize) -> Self {
+    /// Creates the state of rank `me`, before the first meeting over that memory.
+    pub fn new(bare: &'a Bare, me: usize, ranks: usize) -> Self {
         Rendezvous { bare, me, ranks, met: 0, turns: 0 }
     }
 
-    pub(crate) fn abandoned(&self) -> &'a AtomicU64 {
+    /// Returns the word that is not 0 once a rank has given up.
+    pub fn abandoned(&self) -> &'a AtomicU64 {
         self.bare.word(lines::ABANDONED)
     }
 
     /// Synchronises ranks 0 and 1, spinning.
-    pub(crate) fn meet(&mut self) -> Result<(), Abandoned> {
+    pub fn meet(&mut self) -> Result<(), Abandoned> {
         self.met += 1;
         let (mine, other) = (self.bare.word(lines::MET + self.me), self.bare.word(lines::MET + 1 - self.me));
         // Release: earlier writes of this rank are visible to the rank that leaves the meeting.
@@ -121,7 +119,7 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Sleeps, on rank 1, until rank 0 has had its turn.
-    pub(crate) fn sleep_a_turn(&mut self) -> Result<(), Abandoned> {
+    pub fn sleep_a_turn(&mut self) -> Result<(), Abandoned> {
         self.turns += 1;
         let over = self.bare.half(lines::TURN);
         self.bare.word(lines::ASLEEP).store(self.turns.into(), Release);
@@ -136,20 +134,20 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Waits, on rank 0, until rank 1 goes to sleep.
-    pub(crate) fn begin_turn(&mut self) -> Result<(), Abandoned> {
+    pub fn begin_turn(&mut self) -> Result<(), Abandoned> {
         self.turns += 1;
         until(self.bare.word(lines::ASLEEP), self.turns.into(), self.abandoned())
     }
 
     /// Wakes rank 1, on rank 0.
-    pub(crate) fn end_turn(&mut self) {
+    pub fn end_turn(&mut self) {
         let over = self.bare.half(lines::TURN);
         over.store(self.turns, Release);
         wake_all(over);
     }
 
     /// Synchronises all ranks, sleeping; there may be any number of them.
-    pub(crate) fn assemble(&mut self) -> Result<(), Abandoned> {
+    pub fn assemble(&mut self) -> Result<(), Abandoned> {
         let generation = self.bare.half(lines::ASSEMBLED);
         let seen = generation.load(Acquire);
         // Acquire and release: the last to arrive has seen the writes of all others, and passes

@@ -9,19 +9,21 @@ const PAGE: usize = 4096;
 /// modulo the page size, string moves of some processors take five times as long; a limit must not
 /// depend on the address that the allocator happened to return.
 #[derive(Debug)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     memory: Vec<u64>,
     words: Range<usize>,
 }
 
 impl Buffer {
-    pub(crate) fn new(words: usize) -> Self {
+    /// Allocates `words` words, each 1.
+    pub fn new(words: usize) -> Self {
         let memory = vec![1; words + PAGE / 8];
         let start = memory.as_ptr().align_offset(PAGE);
         Buffer { words: start..start + words, memory }
     }
 
-    pub(crate) fn words(&mut self) -> &mut [u64] {
+    /// Returns the words.
+    pub fn words(&mut self) -> &mut [u64] {
         &mut self.memory[self.words.clone()]
     }
 }
