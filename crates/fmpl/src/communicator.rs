@@ -9,7 +9,7 @@ use crate::{
     spool::{Siblings, Spool},
     state::State,
 };
-use core::{fmt, future::Future, time::Duration};
+use core::{fmt, future::Future};
 use rdma_fabric::{
     Atomics, Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
     provider::{Boxed, Turn, TurnCell},
@@ -26,8 +26,6 @@ pub struct Communicator {
     group: Group,
     pub(crate) memory: GroupMemory,
     pub(crate) layout: Layout,
-    /// How long a send waits for its receive before it is spooled.
-    pub(crate) time_out: Option<Duration>,
     /// The size of each of a window's two buffers.
     pub(crate) window: usize,
     /// Whether the fabric's puts become visible in order.
@@ -81,7 +79,7 @@ impl Communicator {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory_with_control(layout.bytes()).await?;
-            let spool = Spool::new(&fabric, options.spool_bytes, options.patience)?;
+            let spool = Spool::new(&fabric, options.spool_bytes, options.time_out, options.patience)?;
             let (hardware, algorithms) = Hardware::claim(&mut group, &options, staging).await?;
             group.barrier().await?;
             let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
@@ -93,14 +91,12 @@ impl Communicator {
             siblings.add(&state);
             let puts_in_order = fabric.caps().puts_in_order;
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
-            let (time_out, window) = (options.time_out, options.window);
             Ok(Communicator {
                 fabric,
                 group,
                 memory,
                 layout,
-                time_out,
-                window,
+                window: options.window,
                 puts_in_order,
                 listed,
                 algorithms,

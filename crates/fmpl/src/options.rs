@@ -79,7 +79,7 @@ impl Options {
     /// Sets aside `bytes` bytes for messages whose receive is not posted within `time_out`: the
     /// send then copies its message there and completes. [`Duration::ZERO`] buffers every message
     /// that is sent before its receive is posted. While there is no room in the spool, sends
-    /// continue to wait.
+    /// continue to wait. [`Communicator::set_spool`] changes both values later.
     pub fn spool(mut self, bytes: usize, time_out: Duration) -> Self {
         (self.spool_bytes, self.time_out) = (bytes, Some(time_out));
         self
@@ -124,16 +124,21 @@ impl Options {
     }
 
     pub(crate) fn checked(self) -> Result<Self> {
-        let within = |option, allowed, value: usize, least, most| {
-            let fits = (least..=most).contains(&value);
-            if fits { Ok(()) } else { Err(FmplError::Option { option, allowed, value: value as u64 }) }
-        };
         within("indices", "1 to 32768", self.indices, 1, 1 << 15)?;
         within("any_indices", "0 to 32", self.any_indices, 0, 32)?;
         within("peers", "1 to 2097152", self.peers, 1, 1 << 21)?;
         within("staging", "64 to 16777216", self.staging, 64, 16 << 20)?;
         within("window", "8 to 16777216", self.window, 8, 16 << 20)?;
-        within("spool", "0 to the half of all addresses", self.spool_bytes, 0, isize::MAX as usize)?;
+        Options::check_spool(self.spool_bytes)?;
         Ok(self)
     }
+
+    pub(crate) fn check_spool(bytes: usize) -> Result<()> {
+        within("spool", "0 to the half of all addresses", bytes, 0, isize::MAX as usize)
+    }
+}
+
+fn within(option: &'static str, allowed: &'static str, value: usize, least: usize, most: usize) -> Result<()> {
+    let fits = (least..=most).contains(&value);
+    if fits { Ok(()) } else { Err(FmplError::Option { option, allowed, value: value as u64 }) }
 }

@@ -310,7 +310,7 @@ mod tests {
         job.run(&async |fabric: rdma_fabric::Fabric| {
             let region = fabric.alloc(64)?;
             let ends = Ends::new(region.span(&fabric, 0, 8)?, region.span_of(&fabric, Rank::new(0), 0, 8)?);
-            let mut state = State::new(0, 1, Spool::new(&fabric, 0, None)?, Collectives::default());
+            let mut state = State::new(0, 1, Spool::new(&fabric, 0, None, None)?, Collectives::default());
             for n in 0..100 {
                 assert_eq!(state.place_of(n * 64), None);
                 assert_eq!((state.keep(n * 64, ends.clone(), 1), state.keep(n * 64, ends.clone(), 1)), (n, n));

@@ -44,30 +44,36 @@ impl Communicator {
         self.fabric.charge(cost::INIT).await;
         let id = ChannelId { peer: self.met(to).await?, channel };
         self.announced(id).await?;
-        let (n, ends) = self.with(|state| {
+        let (n, ends, time_out) = self.with(|state| {
             let n = state.begin_send(id)?;
-            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.spool.time_out))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
-        match self.first_header(&ends, id, n).await? {
+        match self.first_header(&ends, id, n, time_out).await? {
             Some(header) => self.send_into(&mut unsent, &ends, n, header, source).await,
-            None => self.send_by_spool(&mut unsent, &ends, n, source).await,
+            None => self.send_by_spool(&mut unsent, &ends, n, source, time_out.is_none()).await,
         }
     }
 
     /// Waits for the header of a message's receive, for up to the spool's time-out, or until a
     /// receive of any index accepts offers.
-    async fn first_header(&self, ends: &Ends, id: ChannelId, n: u64) -> Result<Option<Record>> {
+    async fn first_header(
+        &self,
+        ends: &Ends,
+        id: ChannelId,
+        n: u64,
+        time_out: Option<Duration>,
+    ) -> Result<Option<Record>> {
         let channel = Channel::new(&self.fabric, ends, id.channel);
         if let Some(header) = channel.header(n)? {
             return Ok(Some(header));
         }
-        if self.time_out == Some(Duration::ZERO) {
+        if time_out == Some(Duration::ZERO) {
             return Ok(None);
         }
-        let beside = self.beside(id.peer)?;
+        let beside = self.beside(id.peer, time_out.is_none())?;
         let waiting = self.progressing(channel.until_header_or_wanted(n, beside));
-        match self.time_out {
+        match time_out {
             None if beside == 0 => waiting.await,
             None => Ok(None),
             Some(time_out) => {
@@ -77,12 +83,11 @@ impl Communicator {
         }
     }
 
-    /// Returns the number of messages that wait outside the spool for receives of any index that
-    /// the peer has posted.
-    fn beside(&self, peer: usize) -> Result<u64> {
+    /// Returns [`State::beside`] after a sweep, if one is due.
+    fn beside(&self, peer: usize, synchronous: bool) -> Result<u64> {
         self.with(|state| {
             state.sweep_if_due(&self.fabric)?;
-            Ok(state.beside(peer))
+            Ok(state.beside(peer, synchronous))
         })?
     }
 
@@ -127,8 +132,16 @@ impl Communicator {
         }
     }
 
-    /// Spools a message; until there is room, its receive may still be posted.
-    async fn send_by_spool(&self, unsent: &mut Unsent<'_>, ends: &Ends, n: u64, source: &mut dyn Source) -> Result<()> {
+    /// Spools a message; until there is room, its receive may still be posted. One of a synchronous
+    /// send is offered only to a receive of any index that waits for it.
+    async fn send_by_spool(
+        &self,
+        unsent: &mut Unsent<'_>,
+        ends: &Ends,
+        n: u64,
+        source: &mut dyn Source,
+        synchronous: bool,
+    ) -> Result<()> {
         let id = unsent.id;
         let channel = Channel::new(&self.fabric, ends, id.channel);
         self.not_too_far(channel, id, n).await?;
@@ -137,8 +150,11 @@ impl Communicator {
             let kept = self.spool(source.bytes(), true, |state| {
                 // The state is read once: the waits below are for changes since then.
                 state.sweep_if_due(&self.fabric)?;
-                beside = state.beside(id.peer);
+                beside = state.beside(id.peer, synchronous);
                 let wanted = channel.wanted()? > beside;
+                if synchronous && !wanted {
+                    return Ok(None);
+                }
                 state.spool(&self.fabric, id, (n, &mut *source), wanted, None)
             })?;
             if kept.is_some() {
@@ -159,9 +175,9 @@ impl Communicator {
         self.fabric.charge(cost::INIT).await;
         let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::DOORBELL as u64)?)?;
         self.announced(id).await?;
-        let (n, ends) = self.with(|state| {
+        let (n, ends, time_out) = self.with(|state| {
             let n = state.begin_send(id)?;
-            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone()))
+            Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.spool.time_out))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
         // The value is unique among all members and all messages of a member.
@@ -169,7 +185,7 @@ impl Communicator {
         let doorbell = || Doorbell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
         // A message longer than the spool waits outside it, like a message that is sent without a
         // spool.
-        let waits = self.time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
+        let waits = time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;
         let spool = |state: &mut State| {
             state.sweep_if_due(&self.fabric)?;
             state.spool(&self.fabric, id, (n, &mut &*bytes), waits, Some(doorbell()))

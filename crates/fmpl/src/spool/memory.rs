@@ -32,6 +32,12 @@ pub(super) struct Piece {
     kind: Kind,
 }
 
+impl Piece {
+    fn is_empty(&self) -> bool {
+        self.free.first() == Some(&(0..self.span.len()))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Exists as long as the spool.
@@ -40,6 +46,8 @@ enum Kind {
     Grown,
     /// Holds a single message, whose receiver was already waiting when there was no room for it.
     Single,
+    /// Was the first one before the spool was resized; exists until its messages are received.
+    Retired,
 }
 
 /// The destination of a message for which there is no room.
@@ -62,6 +70,27 @@ impl Memory {
             memory.add(fabric, bytes, Kind::First)?;
         }
         Ok(memory)
+    }
+
+    /// Replaces the first piece by one of `bytes` bytes, if that is not its length. Messages in the
+    /// old piece stay there until they are received.
+    pub(super) fn resize(&mut self, fabric: &Fabric, bytes: usize) -> Result<()> {
+        let is_first = |place: &Option<Piece>| place.as_ref().is_some_and(|piece| piece.kind == Kind::First);
+        let first = self.pieces.iter().position(is_first);
+        let length = first.and_then(|at| self.pieces[at].as_ref()).map_or(0, |piece| piece.span.len());
+        if bytes == length {
+            return Ok(());
+        }
+        if bytes > 0 {
+            self.add(fabric, bytes, Kind::First)?;
+        }
+        if let Some(place) = first.map(|at| &mut self.pieces[at]) {
+            place.take_if(|piece| piece.is_empty());
+            if let Some(piece) = place {
+                piece.kind = Kind::Retired;
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, fabric: &Fabric, bytes: usize, kind: Kind) -> Result<usize> {
@@ -125,6 +154,7 @@ impl Memory {
     fn room(&mut self, fabric: &Fabric, bytes: usize, otherwise: Otherwise) -> Result<Option<Room>> {
         for (at, piece) in self.pieces.iter_mut().enumerate() {
             if let Some(piece) = piece
+                && piece.kind != Kind::Retired
                 && let Some(range) = take(&mut piece.free, bytes)
             {
                 return Ok(Some(Room { piece: at, range }));
@@ -154,14 +184,14 @@ impl Memory {
         let place = &mut self.pieces[room.piece];
         let Some(piece) = place else { return };
         give(&mut piece.free, room.range);
-        if piece.kind == Kind::Single {
+        if matches!(piece.kind, Kind::Single | Kind::Retired) && piece.is_empty() {
             *place = None;
         }
     }
 
     /// Takes out the added pieces that are empty.
     pub(super) fn take_idle(&mut self) -> Vec<Piece> {
-        let all = |piece: &mut Piece| piece.kind == Kind::Grown && piece.free.first() == Some(&(0..piece.span.len()));
+        let all = |piece: &mut Piece| piece.kind == Kind::Grown && piece.is_empty();
         self.pieces.iter_mut().filter_map(|place| place.take_if(all)).collect()
     }
 

@@ -4,6 +4,7 @@ mod calls;
 mod idle;
 mod memory;
 mod queue;
+mod settings;
 mod siblings;
 
 use crate::{
@@ -36,6 +37,8 @@ pub(crate) struct Spool {
     memory: Memory,
     /// The memory of the queues' nodes.
     nodes: Memory,
+    /// How long a send waits for its receive before it is spooled; `None` if it is not spooled.
+    pub(crate) time_out: Option<Duration>,
     /// The longest time that a send waits before the spool grows; `None` if it never grows.
     patience: Option<Duration>,
     held: Vec<Held>,
@@ -64,9 +67,14 @@ const GROWTH: usize = 256 << 10;
 const NODES: usize = 4 << 10;
 
 impl Spool {
-    pub(crate) fn new(fabric: &Fabric, bytes: usize, patience: Option<Duration>) -> Result<Self> {
+    pub(crate) fn new(
+        fabric: &Fabric,
+        bytes: usize,
+        time_out: Option<Duration>,
+        patience: Option<Duration>,
+    ) -> Result<Self> {
         let (memory, nodes) = (Memory::new(fabric, bytes, GROWTH)?, Memory::new(fabric, 0, NODES)?);
-        Ok(Spool { memory, nodes, patience, held: Vec::new(), due: 0, received: 0, refused: None })
+        Ok(Spool { memory, nodes, time_out, patience, held: Vec::new(), due: 0, received: 0, refused: None })
     }
 
     /// Returns whether a message of `bytes` bytes fits into the spool when nothing else is held.
@@ -85,12 +93,14 @@ impl Spool {
 }
 
 impl State {
-    /// Returns the number of messages that wait in separate pieces of memory for receives of any
-    /// index.
-    pub(crate) fn beside(&self, peer: usize) -> u64 {
+    /// Returns the number of messages that wait for receives of any index although their sends
+    /// would not have spooled them: those in separate pieces of memory, and, for a send that is
+    /// `synchronous`, all others.
+    pub(crate) fn beside(&self, peer: usize, synchronous: bool) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
         let is_named = |id: ChannelId| id.peer == peer && id.channel < self.indices;
-        held.iter().filter(|held| is_named(held.id) && memory.is_single(&held.room)).count() as u64
+        let counts = |held: &&Held| is_named(held.id) && (synchronous || memory.is_single(&held.room));
+        held.iter().filter(counts).count() as u64
     }
 
     /// Spools message `n`, whose send then completes; `None` if there is no room, counting as free

@@ -14,6 +14,7 @@ mod loom;
 mod losses;
 mod many;
 mod misuse;
+mod modes;
 mod parts;
 mod schedules;
 mod spooled;
