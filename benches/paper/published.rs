@@ -12,9 +12,10 @@ use criterion::{
 use repro::{
     JobRecord, ReproError,
     figures::{self, Bound, Figure, Paper},
-    outcome::{Row, Tally},
+    outcome::Row,
     provenance::Provenance,
     quantity, table,
+    tally::Tally,
 };
 use std::{
     cell::{Cell, OnceCell},

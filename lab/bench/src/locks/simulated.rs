@@ -2,10 +2,10 @@
 
 use super::row::{LockCase, LockRow, Simulation};
 use repro::{
-    ReproError,
+    ReproError, Shape,
     peers::{Competitor, contention},
     progress::Progress,
-    simulate::{Setting, Shape, simulate},
+    simulate::{Setting, simulate},
     workloads::locks::{Run, RunLength, Workload, WriterShare, compared},
 };
 use std::time::Duration;

@@ -2,6 +2,7 @@
 //! atomics.
 
 use super::{RankFuture, Together};
+use fabric_offload::ControlQueue;
 use rdma_fabric::{
     Amo, Deps, Fabric, FabricError, ProgramResult, Rank, RemoteWord,
     control_queue::{Command, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
@@ -24,7 +25,7 @@ pub fn queues(fabric: Fabric) -> RankFuture<Queues> {
     Box::pin(async move {
         let mut open = Vec::new();
         loop {
-            match fabric.queues().open(QueueSpec::new(QueueMode::Session).depth(16)) {
+            match ControlQueue::open(&fabric, QueueSpec::new(QueueMode::Session).depth(16)) {
                 Ok(queue) => open.push(queue),
                 Err(FabricError::Queue(error)) if matches!(*error, QueueError::NoneFree(_)) => break,
                 Err(error) => return Err(error.into()),
@@ -77,7 +78,7 @@ pub fn transfers(fabric: Fabric, what: Transfers, together: Together) -> RankFut
             };
             let (engine, queue) = place(number);
             let spec = QueueSpec { number: Some(queue), ..QueueSpec::new(QueueMode::Exclusive).on(engine) };
-            let queue = fabric.queues().open(spec)?;
+            let queue = ControlQueue::open(&fabric, spec)?;
             queue.register_fixed(&region, 0)?;
             pairs.push((queue, id(other, number)));
         }
