@@ -63,6 +63,9 @@ int main(int argc, char **argv) {
         }
         printf("survived\n");
     } else if (strcmp(way, "chain") == 0) {
+        /* The others have left the sum. */
+        if (me > 0) Cigesd2d(context, 1, 1, &value, 1, 0, 0);
+        for (blacs_int from = 1; me == 0 && from < all; from++) Cigerv2d(context, 1, 1, &value, 1, 0, from);
         if (me == 0) raise(SIGKILL);
         Cigerv2d(context, 1, 1, &value, 1, 0, me - 1);
         printf("survived\n");

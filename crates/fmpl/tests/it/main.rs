@@ -18,3 +18,4 @@ mod modes;
 mod parts;
 mod schedules;
 mod spooled;
+mod wrap;
