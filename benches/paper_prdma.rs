@@ -21,7 +21,7 @@ fn main() {
 fn reproduce(smoke: bool) -> Result<Reproduced, ReproError> {
     let plan = if smoke { PrdmaPlan::quick(0) } else { PrdmaPlan::paper(0) }.published();
     let runs = prdma_paper::run(&plan, &mut paper::progress())?;
-    Ok(Reproduced { rows: prdma_paper::compare(&runs), jobs: runs.runs.iter().map(|run| run.job.clone()).collect() })
+    Ok(Reproduced { rows: prdma_paper::compare(&runs), jobs: runs.jobs().cloned().collect() })
 }
 
 #[cfg(target_os = "linux")]

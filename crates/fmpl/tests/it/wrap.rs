@@ -10,7 +10,8 @@ const PERIOD: u64 = 1 << 16;
 const BATCH: u64 = 257;
 
 /// The first message finds the header of its receive; the following ones are spooled before their
-/// receives, so that no header replaces the first one.
+/// receives, which then need no header. Receives that post one nevertheless, now and then, replace
+/// the first one in time; without them the message one period later goes into the first buffer.
 #[test]
 fn a_header_is_not_valid_a_period_later() {
     everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {

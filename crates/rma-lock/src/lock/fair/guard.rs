@@ -25,7 +25,7 @@ pub(super) struct Holding {
 
 impl From<Held> for Holding {
     fn from(held: Held) -> Self {
-        Holding { node: held.node.expect("whoever is inside has a node"), woken: held.woken }
+        Holding { node: held.node.expect("a holder has a node"), woken: held.woken }
     }
 }
 
