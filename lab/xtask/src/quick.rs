@@ -29,6 +29,9 @@ const MEASUREMENTS: [&[&str]; 15] = [
     &["simulator", "--quick"],
 ];
 
+/// What tests of the benchmark tool run as well, and look at its rows: `--built` leaves it to them.
+const TESTED: &str = "operations";
+
 /// The checks of this program. `hosts` and `ofi` build programs over libfabric first; `kill`, `death`, `matrix`,
 /// `reduction`, `miri`, `sanitize` and `targets` run cargo.
 const CHECKS: [&[&str]; 3] =
@@ -39,7 +42,8 @@ pub(crate) struct Options {
     /// Only commands whose words contain this.
     #[arg(value_name = "PART", default_value = "")]
     only: String,
-    /// Use the programs beside this one without building them: their figures are those of their profile.
+    /// Use the programs beside this one without building them: their figures are those of their profile. Without what tests run as
+    /// well.
     #[arg(long)]
     built: bool,
 }
@@ -55,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let checks = CHECKS.iter().map(|words| (Command::new(&program), words));
     for (mut command, words) in measurements.chain(checks) {
         let name = words.join(" ");
-        if !name.contains(&options.only) {
+        if !name.contains(&options.only) || (options.built && words[0] == TESTED) {
             continue;
         }
         let begun = Instant::now();

@@ -74,7 +74,7 @@ const PER_PEER: f64 = 64.0;
 
 #[test]
 fn memory_is_a_constant_and_a_little_for_each_peer_used() {
-    let (begun, more) = measured(4096, &[1, 64, 128, 256]);
+    let (begun, more) = measured(1024, &[1, 64, 128, 256]);
     assert!(begun <= CONSTANT && more[2..].iter().all(|bytes| *bytes <= PER_PEER), "{begun} and {more:?}");
 }
 

@@ -33,18 +33,3 @@ pub(super) fn explorations(right: &[(&'static str, Vec<Exploration>)]) -> Vec<Ex
     let named = |name: &&str| all().find(|exploration| exploration.name() == *name).unwrap_or_else(|| panic!("{name}"));
     SHOWN.iter().map(|name| named(name).with_own_atomics_by_cpu()).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::{acp, exchange, fmpl, lock};
-
-    /// No job relies on atomics being atomic with respect to puts and stores.
-    #[test]
-    fn nobody_counts_on_coherent_atomics() {
-        let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
-        let all: Vec<_> = locks.chain(acp::explorations()).chain(fmpl::explorations()).collect();
-        assert!(all.len() > 500, "{}", all.len());
-        assert!(!all.iter().any(|exploration| exploration.promises_coherence()));
-        assert!(!exchange::CASES.iter().any(|case| exchange::explorer(case).promises_coherence()));
-    }
-}

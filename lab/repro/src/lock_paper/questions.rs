@@ -9,10 +9,9 @@ use super::{LockPlan, runs::TOGETHER};
 use crate::{
     ReproError,
     simulate::{JobRecord, Runner, Setting},
-    workloads::{Stencil, Tile, WAVES, Wave, stencil_fence, stencil_lock_all, wave},
+    workloads::{Stencil, Tile, WAVES, Wave, WaveLock, stencil_fence, stencil_lock_all, wave},
 };
 use rdma_fabric::{Program, Time};
-use rma_lock::locks::LockKind;
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
@@ -64,7 +63,7 @@ pub struct StencilRun {
 /// Returns the number of jobs of the plan.
 pub(super) fn jobs(plan: &LockPlan) -> usize {
     let stencils = plan.stencil_ranks.len() * StencilForm::ALL.len();
-    stencils + plan.what_if_ranks.len() * plan.what_if_tnis.len() * WAVES.len()
+    stencils + plan.what_if_tnis.len() * plan.what_if_ranks.iter().map(|&ranks| forms(ranks).count()).sum::<usize>()
 }
 
 /// Runs the stencils of the plan.
@@ -108,7 +107,7 @@ const UNLOCK: Time = Time::from_picos(2_000_000_000_000);
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIf {
     /// The lock, which determines the path to the home.
-    pub form: LockKind,
+    pub form: WaveLock,
     /// Number of ranks.
     pub ranks: u32,
     /// Receiving TNIs at each node.
@@ -128,12 +127,17 @@ impl WhatIf {
     }
 }
 
+/// Returns the forms for this number of ranks.
+fn forms(ranks: u32) -> impl Iterator<Item = (WaveLock, &'static str)> {
+    WAVES.into_iter().filter(move |(form, _)| ranks <= form.max_ranks())
+}
+
 /// Runs all waves of the plan.
 pub(super) fn waves(plan: &LockPlan, runner: &mut Runner<'_>) -> Result<Vec<WhatIf>, ReproError> {
     let mut done = Vec::new();
     for &tnis in &plan.what_if_tnis {
         for &ranks in &plan.what_if_ranks {
-            for (form, name) in WAVES {
+            for (form, name) in forms(ranks) {
                 let label = format!("What if: {ranks} ranks, {name}, receiving TNIs: {tnis}");
                 let mut setting = Setting::latency(Platform::fx100(), ranks, RANKS_PER_NODE.min(ranks), plan.seed);
                 setting.receive_tnis = Some(tnis);

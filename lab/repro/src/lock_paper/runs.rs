@@ -6,9 +6,9 @@ use crate::{
     progress::Progress,
     shape::Shape,
     simulate::{BEGIN, JobRecord, Runner, Setting},
-    workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds},
+    workloads::{FetchAdd, Together, reader_pairs, single_fetch_adds, window_pairs},
 };
-use rdma_fabric::Time;
+use rdma_fabric::{Program, Time};
 use tofu2_sim::virt::{Arbiter, Platform, Timeline};
 
 /// All ranks begin after the end of set-up, and stay until all have finished.
@@ -179,11 +179,21 @@ pub(super) fn jobs(plan: &LockPlan) -> usize {
 /// Receiving TNIs of Figs. 11 and 12.
 const TNIS: [u32; 2] = [1, 4];
 
-/// Runs a job of pairs.
+/// Runs a job of pairs by the lock alone.
 fn pairs(runner: &mut Runner<'_>, label: String, setting: Setting, pairs: u32) -> Result<PairRun, ReproError> {
+    run_pairs(runner, label, setting, pairs, &reader_pairs(pairs, TOGETHER))
+}
+
+fn run_pairs(
+    runner: &mut Runner<'_>,
+    label: String,
+    setting: Setting,
+    pairs: u32,
+    program: &impl Program<Out = u64>,
+) -> Result<PairRun, ReproError> {
     let (ranks, ranks_per_node, shape, arbiter) =
         (setting.ranks, setting.ranks_per_node, setting.shape, setting.arbiter);
-    let simulated = runner.run(label, setting, &reader_pairs(pairs, TOGETHER))?;
+    let simulated = runner.run(label, setting, program)?;
     Ok(PairRun {
         ranks,
         ranks_per_node,
@@ -214,8 +224,10 @@ pub fn run(plan: &LockPlan, progress: &mut Progress) -> Result<LockRuns, ReproEr
         fx100.push(pairs(&mut runner, label, Setting { arbiter, ..setting }, case.pairs(plan))?);
     }
 
-    let label = "Fig. 9: FX10, 256 ranks, ppn 16".to_owned();
-    let fx10 = pairs(&mut runner, label, Setting::latency(fx10_platform, 256, 16, plan.seed), plan.pairs)?;
+    let label = "Fig. 9: FX10, window lock, 256 ranks, ppn 16".to_owned();
+    let setting = Setting::latency(fx10_platform, 256, 16, plan.seed);
+    let program = async |fabric| window_pairs(fabric, plan.pairs, TOGETHER).await;
+    let fx10 = run_pairs(&mut runner, label, setting, plan.pairs, &program)?;
 
     let mut tnis = Vec::new();
     for receiving in TNIS {

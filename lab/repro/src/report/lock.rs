@@ -184,19 +184,23 @@ fn what_if(page: &mut String, plots: &Plots, waves: &[WhatIf]) -> fmt::Result {
     page.push_str(
         "<h2>What if not every rank went to the home?</h2><p>The paper ends with a problem: all atomics meet at one home. Here all ranks lock all of a window at once, \
          and unlock it at once when all have it; 8 ranks a node. Flat is the paper's lock, packed has one home word. By node, the first and the last of each node's ranks go to \
-         the home for all of them; in the tree, the first and the last of 64 nodes, and of 64 of those. These are no figures of the paper.</p>",
+         the home for all of them; in the tree, the first and the last of 64 nodes, and of 64 of those. Each rank: a lock for each rank, and lock_all takes them one after \
+         another (Li and others). These are no figures of the paper.</p>",
     );
     for (tnis, plot) in &plots.waves {
         write!(page, "<figure>{plot}")?;
         key(page, &WAVES.map(|(form, name)| (plots::colour(form), name)))?;
         write!(page, "<figcaption>Slowest rank, receiving TNIs: {tnis}.</figcaption></figure>")?;
     }
-    let rows = waves.chunks_exact(WAVES.len()).map(|of_one| {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|form: usize| quantity::seconds(of_one[form].pair()));
-        [count(of_one[0].ranks.into()), of_one[0].tnis.to_string(), a, b, c, d]
+    let rows = waves.chunk_by(|a, b| (a.ranks, a.tnis) == (b.ranks, b.tnis)).map(|of_one| {
+        let [a, b, c, d, e] = WAVES.map(|(form, _)| {
+            let wave = of_one.iter().find(|wave| wave.form == form);
+            wave.map_or("–".to_owned(), |wave| quantity::seconds(wave.pair()))
+        });
+        [count(of_one[0].ranks.into()), of_one[0].tnis.to_string(), a, b, c, d, e]
     });
-    let [a, b, c, d] = WAVES.map(|(_, name)| format!("#{name}"));
-    html_table(page, ["#ranks", "receiving TNIs", &a, &b, &c, &d], rows)
+    let [a, b, c, d, e] = WAVES.map(|(_, name)| format!("#{name}"));
+    html_table(page, ["#ranks", "receiving TNIs", &a, &b, &c, &d, &e], rows)
 }
 
 fn stencils(page: &mut String, runs: &[StencilRun]) -> fmt::Result {

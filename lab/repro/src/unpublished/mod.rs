@@ -46,7 +46,8 @@ pub fn what_if(waves: &[WhatIf]) -> String {
         terminal(table),
         wrapped(
             "No figures of the paper: the modelled machine of its figures, latency network, one lock. `by node` and `tree of 64` \
-             are its future work: the first and the last of each node, or group of nodes, go to the home for all of it."
+             are its future work: the first and the last of each node, or group of nodes, go to the home for all of it. `each rank` is what it \
+             compares itself with: a lock for each rank, which lock_all takes one after another; P² locks, so up to 256 ranks."
         )
     )
 }

@@ -4,8 +4,8 @@
 use super::{RankFuture, Together};
 use rdma_fabric::{Amo, Fabric, Program, ProgramResult, Rank, Time, op};
 use rma_lock::{
-    Guard, Lock, RmaLock, RwLock,
-    locks::{LockKind, RpLock},
+    Access, AccessLock, Guard, Lock, LockMode, RmaLock, RwLock, Window,
+    locks::{EachLock, LockKind, OneLock, RpLock},
 };
 
 /// The home of the lock in every workload of the paper, and in waves.
@@ -47,6 +47,20 @@ pub fn reader_pairs(pairs: u32, together: Together) -> impl Program<Out = u64> {
     }
 }
 
+/// The same through a window, as on FX10: `MPI_Win_lock` of the home's memory in shared mode, then
+/// `MPI_Win_unlock` (Fig. 9).
+pub async fn window_pairs(fabric: Fabric, pairs: u32, together: Together) -> ProgramResult<u64> {
+    let window = Window::<u64, OneLock<RpLock>>::allocate(&fabric, 1).await?;
+    let inside = together.enter(&fabric).await?;
+    let begun = fabric.now();
+    for _ in 0..pairs {
+        window.lock(LockMode::Shared, HOME).await?.unlock().await?;
+    }
+    let elapsed = fabric.now().picos_since(begun);
+    inside.leave(HOME).await?;
+    Ok(elapsed)
+}
+
 /// Every rank posts one fetch-add on a word of rank 0 and waits for it (Figs. 11 and 12).
 pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramResult<FetchAdd> {
     let region = fabric.alloc_symmetric(8).await?;
@@ -61,15 +75,36 @@ pub async fn single_fetch_adds(fabric: Fabric, together: Together) -> ProgramRes
     Ok(FetchAdd { issue: posted.picos_since(begun), wait: done.picos_since(posted) })
 }
 
+/// The lock of a wave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaveLock {
+    /// One lock for the window.
+    One(LockKind),
+    /// The paper's lock once for each rank, all taken one after another: `lock_all` of Li and
+    /// others, which does not scale (the paper's introduction).
+    EachRank,
+}
+
+impl WaveLock {
+    /// Returns the maximum number of ranks: a wave of locks for each rank takes P² locks.
+    pub const fn max_ranks(self) -> u32 {
+        match self {
+            WaveLock::One(_) => u32::MAX,
+            WaveLock::EachRank => 256,
+        }
+    }
+}
+
 /// The locks whose waves are compared, with their names in tables: each rank accesses the home
 /// itself, as in the paper; the same with the packed home word; only the first and the last rank of
 /// each node access the home; only the first and the last rank of each group of nodes, of groups of
-/// those, and so on.
-pub const WAVES: [(LockKind, &str); 4] = [
-    (LockKind::ReaderPreference, "flat"),
-    (LockKind::Packed, "packed"),
-    (LockKind::ByNode, "by node"),
-    (LockKind::Tree { radix: 64 }, "tree of 64"),
+/// those, and so on; a lock for each rank.
+pub const WAVES: [(WaveLock, &str); 5] = [
+    (WaveLock::One(LockKind::ReaderPreference), "flat"),
+    (WaveLock::One(LockKind::Packed), "packed"),
+    (WaveLock::One(LockKind::ByNode), "by node"),
+    (WaveLock::One(LockKind::Tree { radix: 64 }), "tree of 64"),
+    (WaveLock::EachRank, "each rank"),
 ];
 
 /// The times of one rank's part of a wave, in picoseconds.
@@ -83,15 +118,23 @@ pub struct Wave {
 
 /// Returns one rank's part of a wave: all ranks lock at the same time, hold the lock until
 /// `unlock`, and unlock at the same time.
-pub fn wave(fabric: Fabric, lock: LockKind, together: Together, unlock: Time) -> RankFuture<Wave> {
-    Box::pin(pass(fabric, lock, together, unlock))
+pub fn wave(fabric: Fabric, lock: WaveLock, together: Together, unlock: Time) -> RankFuture<Wave> {
+    match lock {
+        WaveLock::One(kind) => Box::pin(pass::<OneLock<RwLock>>(fabric, kind.into(), together, unlock)),
+        WaveLock::EachRank => Box::pin(pass::<EachLock<RpLock>>(fabric, Default::default(), together, unlock)),
+    }
 }
 
-async fn pass(fabric: Fabric, kind: LockKind, together: Together, unlock: Time) -> ProgramResult<Wave> {
-    let lock = RwLock::symmetric_with(&fabric, HOME, kind.into()).await?;
+async fn pass<L: AccessLock>(
+    fabric: Fabric,
+    options: L::Options,
+    together: Together,
+    unlock: Time,
+) -> ProgramResult<Wave> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let inside = together.enter(&fabric).await?;
     let begun = fabric.now();
-    let guard = lock.read().await?;
+    let guard = lock.lock(Access::All).await?;
     let lock_took = fabric.now().picos_since(begun);
     fabric.sleep_until(unlock).await;
     let begun = fabric.now();

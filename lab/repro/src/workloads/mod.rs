@@ -17,8 +17,8 @@ mod stencil;
 
 pub use exchange::{Exchange, Kept, exchanges};
 pub use global::{Disturbance, Done, Target, disturbed_adds, entry_states, global_adds, plain_adds};
-pub use lock::{FetchAdd, reader_pairs, single_fetch_adds};
-pub use lock::{WAVES, Wave, wave};
+pub use lock::{FetchAdd, reader_pairs, single_fetch_adds, window_pairs};
+pub use lock::{WAVES, Wave, WaveLock, wave};
 pub use stencil::{Stencil, Tile, stencil_fence, stencil_lock_all, with_fences, with_lock_all};
 
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Time};

@@ -4,7 +4,7 @@
 use rdma_fabric::Time;
 use repro::{
     figures::Status,
-    lock_paper::{LockPlan, LockRuns, Shapes, compare, run},
+    lock_paper::{LockPlan, LockRuns, Shapes, WhatIf, compare, run},
     outcome::Verdict,
     progress::Progress,
     workloads::{Together, WAVES, reader_pairs, single_fetch_adds},
@@ -21,7 +21,7 @@ fn small_plan(seed: u64) -> LockPlan {
         ranks_per_node: vec![1],
         k_ranks: 512,
         k_pairs: 2,
-        what_if_ranks: vec![8, 512],
+        what_if_ranks: vec![8, 64, 512],
         stencil_ranks: vec![16],
         ..LockPlan::paper(Shapes::One, seed)
     }
@@ -37,7 +37,7 @@ fn equal_plans_give_equal_runs() {
     let hashes = |runs: &LockRuns| runs.jobs().map(|job| job.trace_hash).collect::<Vec<_>>();
     assert_eq!(hashes(&a), hashes(&b));
     assert_eq!(a.fx100[0].elapsed, b.fx100[0].elapsed);
-    assert_eq!(hashes(&a).len(), 10 + 16 + 2);
+    assert_eq!(hashes(&a).len(), 10 + 28 + 2);
 }
 
 #[test]
@@ -121,10 +121,12 @@ fn fewer_at_the_home_take_less_time() {
     let runs = small(0);
     let pair = |ranks, form| {
         let wave = runs.what_if.iter().find(|wave| (wave.ranks, wave.tnis, wave.form) == (ranks, 1, form));
-        wave.expect("a wave").pair()
+        wave.map_or(f64::NAN, WhatIf::pair)
     };
-    let [flat, packed, nodes, tree] = WAVES.map(|(form, _)| pair(512, form));
+    let [flat, packed, nodes, tree, _] = WAVES.map(|(form, _)| pair(512, form));
     assert!((packed / flat - 1.0).abs() < 0.01, "readers do the same: {flat} {packed}");
     assert!(nodes < flat / 4.0, "64 nodes and not 512 ranks: {flat} {nodes}");
     assert!(tree < flat / 4.0, "{flat} {tree}");
+    let [flat, .., each] = WAVES.map(|(form, _)| pair(64, form));
+    assert!(each > flat * 4.0, "64 locks each, whose homes serve in parallel: {flat} {each}");
 }

@@ -6,7 +6,7 @@ use crate::{
     figures::{self, Figure},
     lock_paper::{LockRuns, PairRun, TniRun, WhatIf},
     null_model, quantity,
-    workloads::WAVES,
+    workloads::{WAVES, WaveLock},
 };
 use plotters::{
     prelude::*,
@@ -189,19 +189,21 @@ pub(in super::super) fn fetch_adds(run: &TniRun, highest: f64) -> Result<String,
 }
 
 /// Returns the colour of a form.
-pub(in super::super) fn colour(form: LockKind) -> RGBColor {
+pub(in super::super) fn colour(form: WaveLock) -> RGBColor {
     match form {
-        LockKind::ReaderPreference => OURS,
-        LockKind::Packed => WAIT,
-        LockKind::ByNode => THEIRS,
-        _ => RGBColor(0x2f, 0x85, 0x5a),
+        WaveLock::One(LockKind::ReaderPreference) => OURS,
+        WaveLock::One(LockKind::Packed) => WAIT,
+        WaveLock::One(LockKind::ByNode) => THEIRS,
+        WaveLock::One(_) => RGBColor(0x2f, 0x85, 0x5a),
+        WaveLock::EachRank => RGBColor(0x80, 0x5a, 0xd5),
     }
 }
 
 /// Draws waves with this number of receiving TNIs. Both axes are logarithmic.
 pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, ReproError> {
     svg("time of lock_all and unlock_all of all ranks against their number", (1000, 460), |area| {
-        let mut chart = wide(area).build_cartesian_2d(
+        // Half of the last label is beyond the end of the axis.
+        let mut chart = wide(area).margin_right(48).build_cartesian_2d(
             (3.0f64..1e6).log_scale().with_key_points(vec![10.0, 100.0, 1e3, 1e4, 1e5, 1e6]),
             (1e-6f64..1.0).log_scale().with_key_points((-6..=0).map(|power| 10f64.powi(power)).collect()),
         )?;
@@ -209,12 +211,15 @@ pub(in super::super) fn waves(waves: &[WhatIf], tnis: u32) -> Result<String, Rep
             .x_label_formatter(&|x| quantity::number(*x))
             .y_label_formatter(&|y| quantity::seconds(*y))
             .draw()?;
-        for (form, _) in WAVES {
+        // Two lines coincide: the wide one is drawn below all others.
+        let is_wide = |form| form == WaveLock::One(LockKind::Packed);
+        let (below, above): (Vec<_>, Vec<_>) = WAVES.iter().map(|(form, _)| *form).partition(|form| is_wide(*form));
+        for form in below.into_iter().chain(above) {
             let points = || {
                 let these = waves.iter().filter(move |wave| wave.form == form && wave.tnis == tnis);
                 these.map(|wave| (f64::from(wave.ranks), wave.pair()))
             };
-            let width = if form == LockKind::Packed { 6 } else { 2 };
+            let width = if is_wide(form) { 8 } else { 2 };
             chart.draw_series(LineSeries::new(points(), colour(form).stroke_width(width)))?;
             chart.draw_series(points().map(|at| Circle::new(at, 4, colour(form).filled())))?;
         }
