@@ -23,7 +23,7 @@ const ALL: u64 = 64;
 
 /// A mutated step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BackOffMutant {
+pub enum BackOffMutant {
     /// A reader that finds a writer stays counted.
     NotUndone,
     /// The release does not flush the data.
@@ -40,6 +40,11 @@ enum BackOffMutant {
     HoldersOfAllIgnored,
     /// An exclusive access that finds its rank taken stays counted at the home.
     HomeNotUndone,
+}
+
+/// Inserts a [`BackOffMutant`] between one rank's fabric and its lock.
+pub fn back_off_mutant(fabric: Fabric, mutant: BackOffMutant, reads: bool) -> Fabric {
+    mutated(fabric, MutatedBackOff { mutant, refused: Cell::new(false), reads })
 }
 
 /// A [`BackOffMutant`] at one rank.
@@ -159,9 +164,7 @@ fn exploration(
         let (probe, role) = (Probe::of(&fabric), roles[fabric.rank().index()]);
         let fabric = match mutant {
             None => fabric,
-            Some(mutant) => {
-                mutated(fabric, MutatedBackOff { mutant, refused: Cell::new(false), reads: !role.writes() })
-            }
+            Some(mutant) => back_off_mutant(fabric, mutant, !role.writes()),
         };
         part(fabric, lock, probe, role, rounds)
     };

@@ -20,6 +20,7 @@ mod recoverable;
 mod recovery_mutants;
 mod window;
 
+pub use back_off::{BackOffMutant, back_off_mutant};
 pub use holder_limit::{RefusalMutant, preset, refusal_mutant};
 pub use locked::NotFlushed;
 pub use nodes::NodesCase;

@@ -219,16 +219,29 @@ fn broken(
     n: usize,
     config: Config,
 ) -> impl Fn() + Send + Sync + 'static {
+    let wrap = move |fabric: Fabric, _| match mutant {
+        None => fabric,
+        Some(mutant) => queued_mutant(fabric, LockKind::ReaderPreference, mutant),
+    };
+    broken_of::<RpLock>(wrap, roles, n, config, |job| assert_idle(job.residue()))
+}
+
+/// Returns a job of `L` over fabrics with mutated steps, which `wrap` inserts; `at_end` checks its
+/// memory.
+fn broken_of<L: RmaLock>(
+    wrap: impl Fn(Fabric, LoomRole) -> Fabric + Copy + Send + Sync + 'static,
+    roles: &'static [LoomRole],
+    n: usize,
+    config: Config,
+    at_end: fn(&loom_fabric::Job),
+) -> impl Fn() + Send + Sync + 'static {
     move || {
         let data = Rc::new(DataCell::new());
         let job = run(config, move |fabric| {
             let (data, role) = (data.clone(), roles[fabric.rank().index()]);
-            let mutant = match mutant {
-                None => fabric.clone(),
-                Some(mutant) => queued_mutant(fabric.clone(), LockKind::ReaderPreference, mutant),
-            };
-            async move { rounds::<RpLock>(mutant, fabric, data, role, n).await.expect("an error") }
+            let mutant = wrap(fabric.clone(), role);
+            async move { rounds::<L>(mutant, fabric, data, role, n).await.expect("an error") }
         });
-        assert_idle(job.residue());
+        at_end(&job);
     }
 }

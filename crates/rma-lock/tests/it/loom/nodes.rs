@@ -6,7 +6,7 @@ use loom_fabric::{Config, DataCell, Delivery, check, run};
 use rdma_fabric::Fabric;
 use rma_lock::{
     Guard, LockError, RmaLock,
-    locks::{Aggregated, IndicatorLock, RpLock},
+    locks::{Aggregated, AggregatedOptions, IndicatorLock, Levels, RpLock},
 };
 use std::rc::Rc;
 
@@ -19,11 +19,9 @@ async fn once<L: RmaLock>(
     fabric: Fabric,
     data: Rc<DataCell>,
     writes: bool,
-) -> Result<(L, rdma_fabric::Region), LockError>
-where
-    L::Options: Default,
-{
-    let lock = L::symmetric(&fabric, HOME).await?;
+    options: L::Options,
+) -> Result<(L, rdma_fabric::Region), LockError> {
+    let lock = L::symmetric_with(&fabric, HOME, options).await?;
     let shared = fabric.alloc_symmetric(8).await?;
     let word = fabric.remote_word::<u64>(shared.at(HOME, 0))?;
     if writes {
@@ -44,15 +42,33 @@ where
 
 /// Checks all executions with at most `bound` preemptions of ranks that write or read, under both
 /// deliveries; each must have at least `at_least` executions.
-fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize) {
+fn check_lock<L: RmaLock>(bound: Option<usize>, writers: &'static [bool], together: bool, at_least: usize)
+where
+    L::Options: Send + Sync + 'static,
+{
+    check_with::<L>(L::Options::default(), bound, writers, together, at_least);
+}
+
+fn check_with<L: RmaLock>(
+    options: L::Options,
+    bound: Option<usize>,
+    writers: &'static [bool],
+    together: bool,
+    at_least: usize,
+) where
+    L::Options: Send + Sync + 'static,
+{
     for delivery in [Delivery::AtPost, Delivery::AtFlush] {
         let config = Config { cells_per_rank: CELLS, together, ..Config::new(writers.len(), delivery) };
         print!("writers {writers:?}, together: {together}, {delivery:?}: ");
+        let options = options.clone();
         check(bound, at_least, move || {
+            let options = options.clone();
             let data = Rc::new(DataCell::new());
             run(config, move |fabric| {
                 let (data, writes) = (data.clone(), writers[fabric.rank().index()]);
-                async move { once::<L>(fabric, data, writes).await.expect("no error is possible") }
+                let options = options.clone();
+                async move { once::<L>(fabric, data, writes, options).await.expect("no error is possible") }
             });
         });
     }
@@ -71,4 +87,13 @@ fn readers_of_a_node() {
     check_lock::<Aggregated<RpLock>>(Some(3), &[false, false], true, 79);
     check_lock::<Aggregated<RpLock>>(Some(3), &[false, true], true, 34);
     check_lock::<Aggregated<RpLock>>(Some(2), &[false, false, true], true, 190);
+}
+
+/// Ranks 0 and 1 meet in a group of two nodes, whose words are at rank 1; rank 2, in a group of its
+/// own, goes to the home.
+#[test]
+fn readers_of_a_tree() {
+    let options = AggregatedOptions { levels: Levels::Tree { radix: 2 }, ..AggregatedOptions::default() };
+    check_with::<Aggregated<RpLock>>(options, Some(3), &[false, false, true], false, 1277);
+    check_with::<Aggregated<RpLock>>(options, Some(3), &[true, false, false], false, 1354);
 }
