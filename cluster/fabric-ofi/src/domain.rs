@@ -36,7 +36,11 @@ impl Domain {
             let (provider, domain) = (offer.provider.clone(), offer.domain.clone());
             return Err(OfiError::Unusable { provider, domain, reason: reason.clone() });
         }
-        Self::open_untried(offer.info.clone())
+        let mut domain = Self::open_untried(offer.info.clone())?;
+        if offer.data_bytes < domain.facts.data_bytes {
+            domain.facts = Arc::new(Facts { data_bytes: offer.data_bytes, ..(*domain.facts).clone() });
+        }
+        Ok(domain)
     }
 
     /// Opens an offer that has not been tested yet.

@@ -100,7 +100,7 @@ impl Endpoint {
             raw,
             domain: domain.clone(),
             name: Name { provider: domain.provider().to_owned(), form: facts.address_format, address },
-            limits: Limits { message, transfer: facts.longest, depth, receives },
+            limits: Limits { message, transfer: facts.longest, depth, receives, data: facts.data_bytes.min(8) },
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             one_thread: PhantomData,
         })
@@ -152,10 +152,10 @@ impl Endpoint {
     }
 
     /// Posts a put to `offset` in a peer's region. If there is `data`, the peer receives it after
-    /// the bytes have arrived.
+    /// the bytes have arrived. The data must fit in [`Limits::data`] bytes.
     ///
     /// # Errors
-    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Foreign`];
+    /// [`OfiError::OutOfBounds`], [`OfiError::TooLong`], [`OfiError::Data`], [`OfiError::Foreign`];
     /// [`OfiError::Memory`], [`OfiError::Random`], [`OfiError::Call`] if a new buffer is needed and
     /// can't be created.
     pub fn put(
@@ -167,6 +167,9 @@ impl Endpoint {
         data: Option<u64>,
         tag: u64,
     ) -> Result<bool> {
+        if let Some(data) = data.filter(|data| !fits(*data, self.limits.data)) {
+            return Err(OfiError::Data { data, limit: self.limits.data });
+        }
         match from {
             PutFrom::Bytes(bytes) => {
                 let remote = self.remote(peer, to.key, to.address(offset, bytes.len())?)?;
@@ -262,6 +265,11 @@ impl Endpoint {
 }
 
 const FOREIGN_PEER: OfiError = OfiError::Foreign { what: "peer" };
+
+/// Returns whether `data` fits in this number of bytes; none fits in 0 bytes.
+fn fits(data: u64, bytes: usize) -> bool {
+    bytes >= 8 || bytes > 0 && data >> (8 * bytes) == 0
+}
 
 fn within(len: usize, limit: usize) -> Result<()> {
     if len <= limit { Ok(()) } else { Err(OfiError::TooLong { len, limit }) }

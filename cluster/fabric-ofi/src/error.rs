@@ -123,6 +123,14 @@ pub enum OfiError {
         /// Two ranks on it.
         ranks: [u32; 2],
     },
+    /// The data of a put does not fit in what the provider delivers to the target.
+    #[error("{data:#x} is data for a put of more than {limit} bytes, which is what the provider delivers")]
+    Data {
+        /// The data.
+        data: u64,
+        /// Number of bytes that the provider delivers.
+        limit: usize,
+    },
     /// More bytes than a message, put or get may have.
     #[error("{len} bytes by one operation, which may have at most {limit}")]
     TooLong {

@@ -37,6 +37,8 @@ pub struct Limits {
     pub depth: usize,
     /// Number of buffers for messages.
     pub receives: usize,
+    /// Number of bytes of data that a put delivers to its target: 8, 4 over InfiniBand, or 0.
+    pub data: usize,
 }
 
 /// The source of a put.

@@ -120,7 +120,8 @@ pub struct Offer {
     pub longest: usize,
     /// Maximum number of bytes that the provider copies when they are posted.
     pub inject: usize,
-    /// Number of bytes of data that a put delivers to its target.
+    /// Number of bytes of data that a put delivers to its target. A smaller number may be set before
+    /// [`Domain::open`], to try how a network with less behaves.
     pub data_bytes: usize,
     /// The atomics of its endpoints; empty if it was not opened.
     pub atomics: Atomics,

@@ -19,8 +19,6 @@ pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
 /// The ordering that is requested if it is offered. With it, `shm` lets the target check keys;
 /// without it, the initiator writes the target's memory by address alone.
 pub(crate) const WRITES: u64 = sys::FI_ORDER_WAW as u64;
-/// Number of bytes of data that a put must deliver to its target.
-const DATA_BYTES: usize = 8;
 
 /// Why an offer can't be used: the first missing requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +36,6 @@ pub enum Reason {
     NoRma,
     /// It does not claim atomics.
     NoAtomics,
-    /// A put delivers less than 8 bytes of data to its target.
-    DataBytes {
-        /// Number of bytes that it delivers.
-        bytes: usize,
-    },
     /// Keys have no bytes, or more than 8.
     KeyBytes {
         /// Number of bytes of a key.
@@ -90,7 +83,6 @@ impl fmt::Display for Reason {
             Self::Resources => f.write_str("messages that find no buffer may be lost"),
             Self::NoRma => f.write_str("no puts and gets"),
             Self::NoAtomics => f.write_str("no atomics"),
-            Self::DataBytes { bytes } => write!(f, "a put tells its target {bytes} bytes, 8 are needed"),
             Self::KeyBytes { bytes } => write!(f, "keys of {bytes} bytes, 1 to 8 are possible"),
             Self::Registration { bits } => write!(f, "registers memory in a way that is not supported ({bits:#x})"),
             Self::Mode { bits } => write!(f, "asks for a mode that is not supported ({bits:#x})"),
@@ -121,8 +113,6 @@ pub(crate) fn missing(facts: &Facts, with_atomics: bool) -> Option<Reason> {
         Some(Reason::NoRma)
     } else if with_atomics && !claims(sys::FI_ATOMIC) {
         Some(Reason::NoAtomics)
-    } else if facts.data_bytes < DATA_BYTES {
-        Some(Reason::DataBytes { bytes: facts.data_bytes })
     } else if !(1..=8).contains(&facts.key_bytes) {
         Some(Reason::KeyBytes { bytes: facts.key_bytes })
     } else if registration != 0 {
@@ -175,6 +165,8 @@ mod tests {
     #[test]
     fn the_first_thing_that_is_missing_is_told() {
         assert_eq!(missing(&good(), true), None);
+        // As over verbs; without any data, messages tell what was written.
+        assert_eq!([4, 0].map(|data_bytes| missing(&Facts { data_bytes, ..good() }, true)), [None, None]);
         let without = |bits: u32| NEEDED & !u64::from(bits);
         for (facts, reason) in [
             (Facts { endpoint_type: sys::FI_EP_MSG, ..good() }, Reason::EndpointType),
@@ -183,7 +175,6 @@ mod tests {
             (Facts { resources: sys::FI_RM_DISABLED, ..good() }, Reason::Resources),
             (Facts { caps: without(sys::FI_RMA | sys::FI_ATOMIC), ..good() }, Reason::NoRma),
             (Facts { caps: without(sys::FI_ATOMIC), ..good() }, Reason::NoAtomics),
-            (Facts { data_bytes: 4, ..good() }, Reason::DataBytes { bytes: 4 }),
             (Facts { key_bytes: 0, ..good() }, Reason::KeyBytes { bytes: 0 }),
             (Facts { key_bytes: 16, ..good() }, Reason::KeyBytes { bytes: 16 }),
             (

@@ -88,6 +88,8 @@ pub(super) struct Core {
     pub(super) revoking: Vec<Head>,
     /// The door of this rank's endpoint: messages for another door are dropped.
     pub(super) door: u64,
+    /// Whether the target of a put is woken by a message, because the provider delivers no data.
+    pub(super) tells_by_message: bool,
     /// Deferred work of control queues and gates.
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) counters: Counters,
@@ -126,7 +128,7 @@ impl fmt::Display for Core {
 }
 
 impl Core {
-    pub(super) fn new(net: u64, part: Part, door: u64, watched: Option<Arc<Watched>>) -> Self {
+    pub(super) fn new(net: u64, part: Part, link: &Link, watched: Option<Arc<Watched>>) -> Self {
         let below = part.fabric();
         Core {
             net,
@@ -155,7 +157,8 @@ impl Core {
             shed: Vec::new(),
             lost: BTreeSet::new(),
             revoking: Vec::new(),
-            door,
+            door: link.door,
+            tells_by_message: written::encode(0, 0, link.endpoint.limits().data).is_none(),
             arrivals: VecDeque::new(),
             counters: Counters::default(),
             watched,

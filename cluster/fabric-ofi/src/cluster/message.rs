@@ -27,6 +27,9 @@ pub(super) enum Kind {
     Command = 8,
     /// Updates of a gate for a gate of the receiver; they follow the head.
     Gate = 9,
+    /// Wakes the receiver, whose memory a put has written: if the provider delivers no data with a
+    /// put.
+    Written = 10,
 }
 
 /// `detail` of a notice: the bytes of the put are in the message.
@@ -111,8 +114,8 @@ impl Head {
         let (head, rest) = message.split_first_chunk::<{ Self::BYTES }>()?;
         let (words, _) = head.as_chunks::<8>();
         let [door, small, id, region, offset, a, b] = <[[u8; 8]; 7]>::try_from(words).ok()?.map(u64::from_le_bytes);
-        use Kind::{Command, ControlRecord, Credit, Done, Gate, Locate, Notice, Revoke, Word};
-        let kinds = [Locate, Word, Notice, Credit, Revoke, ControlRecord, Done, Command, Gate];
+        use Kind::{Command, ControlRecord, Credit, Done, Gate, Locate, Notice, Revoke, Word, Written};
+        let kinds = [Locate, Word, Notice, Credit, Revoke, ControlRecord, Done, Command, Gate, Written];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == small as u8)?;
         let (detail, width, from) = ((small >> 8) as u8, (small >> 16) as u8, (small >> 32) as u32);
         let region = RegionKey::from_bits(region);
@@ -179,7 +182,7 @@ mod tests {
 
         #[test]
         fn garbage_is_no_head(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let whole = bytes.len() >= Head::BYTES && (1..10).contains(&bytes[8]);
+            let whole = bytes.len() >= Head::BYTES && (1..11).contains(&bytes[8]);
             prop_assert_eq!(Head::read(&bytes).is_some(), whole);
         }
 

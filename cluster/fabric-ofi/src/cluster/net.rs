@@ -87,7 +87,7 @@ impl Net {
         };
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
-        let core = Core::new(id, part.clone(), link.door, watched.clone());
+        let core = Core::new(id, part.clone(), &link, watched.clone());
         let state = Mutex::new(State { link: Some(link), core });
         let (progress, has_unreported, closing) =
             (ProgressPolicy::default(), AtomicBool::new(false), AtomicBool::new(false));

@@ -42,7 +42,7 @@ impl What {
     ) -> crate::Result<bool> {
         let (endpoint, heap) = (&mut link.endpoint, &link.heap);
         let front = |range: &Range<usize>| range.start..range.start + len;
-        let told = Some(written::encode(at, len));
+        let told = written::encode(at, len, endpoint.limits().data);
         match self {
             What::Put(bytes, done) => {
                 let from = PutFrom::Bytes(&bytes[*done..*done + len]);

@@ -6,6 +6,7 @@ use super::{
     directory::RemoteRegion,
     flight::{Flight, Job},
     link::Link,
+    message::{Head, Kind},
     outbox::SENT,
     pending_transfer::{PendingTransfer, What},
     written,
@@ -91,7 +92,7 @@ impl State {
         }
         let at = remote.at + offset;
         self.begin(flight, remote, |link, peer, id| {
-            let told = Some(written::encode(at, bytes.len()));
+            let told = written::encode(at, bytes.len(), link.endpoint.limits().data);
             let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, at, told, id)?;
             Ok(put.then_some(None))
         })
@@ -229,6 +230,11 @@ impl Core {
         if flight.pending.is_some() {
             return self.halfway.push_back(id);
         }
+        let (rank, writes) = (flight.rank, matches!(flight.job, Job::Put | Job::PutThenNotice | Job::Move(_)));
+        if writes && self.tells_by_message {
+            self.send_message(rank, Head::request(Kind::Written, self.me, RegionKey::from_bits(0)), Vec::new());
+        }
+        let Some(flight) = self.flights.get(id) else { return };
         if let Job::PutThenNotice = flight.job {
             flight.job = Job::Notice;
             let rank = flight.rank;

@@ -45,6 +45,10 @@ impl Core {
                 }
                 Ok((Answer::Good, 0, 0))
             }
+            Kind::Written => {
+                self.part.wake();
+                Ok((Answer::Good, 0, 0))
+            }
             Kind::Command => {
                 return self.arrivals.push_back(Arrival::Command { head, bytes: bytes.to_vec() });
             }

@@ -34,8 +34,9 @@ impl Harness for ByNic {
 }
 
 /// Returns the network for nodes of `per_node` ranks. `ONESIDED_TEST_PROVIDER` selects libfabric's
-/// provider, `ONESIDED_TEST_ATOMICS=nic` its atomics where possible, and
-/// `ONESIDED_TEST_KEYS=provider` its keys.
+/// provider, `ONESIDED_TEST_ATOMICS=nic` its atomics where possible, `ONESIDED_TEST_KEYS=provider`
+/// its keys, and `ONESIDED_TEST_DATA` the number of bytes that a put delivers to its target; by
+/// default 8, with several ranks on a node 4, as over InfiniBand.
 fn network(per_node: usize) -> Network {
     let variable = |name| std::env::var(name).ok();
     let provider = variable("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
@@ -44,11 +45,17 @@ fn network(per_node: usize) -> Network {
         None | Some("cpu" | "nic") => AtomicsBy::Cpu,
         Some(other) => panic!("ONESIDED_TEST_ATOMICS is {other}, not cpu or nic"),
     };
-    Network { provider, atomics, provider_keys: variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider") }
+    let provider_keys = variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider");
+    Network { provider, atomics, provider_keys, data_bytes: data_bytes(if per_node == 1 { 8 } else { 4 }) }
 }
 
+fn data_bytes(default: usize) -> usize {
+    std::env::var("ONESIDED_TEST_DATA").map_or(default, |text| text.parse().expect("a number of bytes"))
+}
+
+/// By default without data.
 fn by_nic() -> Network {
-    Network { atomics: AtomicsBy::Nic, ..network(1) }
+    Network { atomics: AtomicsBy::Nic, data_bytes: data_bytes(0), ..network(1) }
 }
 
 suite!(far, Nodes<1>);

@@ -54,6 +54,8 @@ pub(crate) struct Network {
     pub(crate) atomics: AtomicsBy,
     /// Whether the provider chooses keys, and addresses are virtual.
     pub(crate) provider_keys: bool,
+    /// Maximum number of bytes of data that a put delivers to its target: InfiniBand has 4.
+    pub(crate) data_bytes: usize,
 }
 
 /// A rank's handle of its job, which owns the rank.
@@ -103,7 +105,7 @@ pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
     opened.entry(network.clone()).or_insert_with(|| open(network)).clone()
 }
 
-fn open(Network { provider, atomics, provider_keys }: &Network) -> Option<Domain> {
+fn open(Network { provider, atomics, provider_keys, data_bytes }: &Network) -> Option<Domain> {
     let wanted = match atomics {
         AtomicsBy::Cpu => Wanted::default().without_atomics(),
         AtomicsBy::Nic => Wanted::default(),
@@ -113,7 +115,8 @@ fn open(Network { provider, atomics, provider_keys }: &Network) -> Option<Domain
     let offers = |wanted: Wanted| providers(&wanted).unwrap_or_default();
     let over_lo = offers(wanted.clone().domain("lo")).into_iter().chain(offers(wanted));
     let usable = over_lo.into_iter().find(|offer| offer.provider == *provider && offer.is_usable());
-    let usable = usable?;
+    let mut usable = usable?;
+    usable.data_bytes = usable.data_bytes.min(*data_bytes);
     assert!(!provider_keys || usable.provider_keys && usable.virtual_addresses, "{usable:?}");
     Some(Domain::open(&usable).unwrap())
 }

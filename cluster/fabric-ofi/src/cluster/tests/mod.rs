@@ -7,13 +7,14 @@ mod memory;
 mod nic;
 mod notices;
 mod split;
+mod written;
 
 use super::{
     AtomicsBy, Council, Member,
     core::State,
     flight::{Flight, Job},
 };
-use crate::{Domain, Wanted, providers};
+use crate::{Domain, Offer, Wanted, providers};
 use core::time::Duration;
 use rdma_fabric::{FabricError, Rank, Region};
 use std::{
@@ -64,8 +65,19 @@ fn domain() -> Domain {
 }
 
 fn domain_of(wanted: Wanted) -> Domain {
+    Domain::open(&offer(wanted)).unwrap()
+}
+
+fn offer(wanted: Wanted) -> Offer {
     let offers = providers(&wanted.provider("tcp;ofi_rxm").domain("lo")).unwrap();
-    Domain::open(offers.iter().find(|offer| offer.is_usable()).expect("tcp;ofi_rxm over lo")).unwrap()
+    offers.into_iter().find(Offer::is_usable).expect("tcp;ofi_rxm over lo")
+}
+
+/// Returns a domain whose puts deliver at most this number of bytes of data to their targets.
+fn domain_with_data(bytes: usize) -> Domain {
+    let mut offer = offer(Wanted::default().without_atomics());
+    offer.data_bytes = bytes;
+    Domain::open(&offer).unwrap()
 }
 
 impl Ranks {

@@ -12,7 +12,11 @@ fn bytes(seed: u8) -> Vec<u8> {
 
 #[test]
 fn puts_and_gets_of_all_kinds_are_split() {
-    let ranks = Ranks::over(2, || domain().limited(4096));
+    [8, 4, 0].into_iter().for_each(all_kinds_are_split);
+}
+
+fn all_kinds_are_split(data_bytes: usize) {
+    let ranks = Ranks::over(2, || domain_with_data(data_bytes).limited(4096));
     let (there, own) = (ranks.region(1, LEN), ranks.region(0, LEN));
     let (fabric, at) = (ranks.members[0].fabric(), ranks.members[1].fabric());
     let to = fabric.remote_span::<u8>(ranks.at(1, &there), LEN).unwrap();
