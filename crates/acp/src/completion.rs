@@ -35,16 +35,25 @@ impl Acp {
     }
 
     async fn completed_later(&self, until: Order) -> Result<()> {
-        let queued = self
-            .with(|state| state.queue.as_ref().map(|queue| (queue.complete_word(), until.last_of(queue.issued()))))?;
+        let queued = self.try_with(|state| {
+            let Some(queue) = &state.queue else { return Ok(None) };
+            let until = until.last_of(queue.issued());
+            state.counters.waits += u64::from(queue.complete()? < until);
+            Ok(Some((queue.complete_word(), until)))
+        })?;
         if let Some((word, until)) = queued {
             more_complete(self.fabric(), &word, until - 1).await?;
             return self.try_with(|state| state.queue.as_ref().map_or(Ok(()), |queue| queue.report(until)));
         }
         let until = self.with(|state| until.last_of(state.engine.issued()))?;
         let mut waiting = Waiting { acp: self, awaited: false };
+        let mut has_waited = false;
         poll_fn(|cx| {
-            let poll = self.with(|state| self.poll_complete(state, until, cx));
+            let poll = self.with(|state| {
+                let poll = self.poll_complete(state, until, cx);
+                count_once(&mut state.counters.waits, &mut has_waited, poll.is_pending());
+                poll
+            });
             waiting.awaited = matches!(poll, Ok(Poll::Pending));
             poll.unwrap_or_else(|error| Poll::Ready(Err(error)))
         })
@@ -94,9 +103,11 @@ impl Acp {
 
     /// Waits until fewer than `depth` operations are in flight.
     pub(crate) async fn fewer_than(&self, depth: usize) -> Result<()> {
+        let mut has_waited = false;
         poll_fn(|cx| {
             let poll = self.with(|state| {
                 let poll = state.engine.poll_room(depth, cx);
+                count_once(&mut state.counters.full, &mut has_waited, poll.is_pending());
                 if poll.is_pending() {
                     state.poll_server(cx);
                 }
@@ -133,6 +144,12 @@ impl Acp {
         })
         .await
     }
+}
+
+/// Counts a wait when it is first pending.
+fn count_once(counter: &mut u64, has_waited: &mut bool, is_pending: bool) {
+    *counter += u64::from(is_pending && !*has_waited);
+    *has_waited |= is_pending;
 }
 
 /// A wait for the operations up to `until`.

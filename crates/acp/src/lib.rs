@@ -123,6 +123,7 @@ mod channel;
 mod completion;
 mod container;
 mod cost;
+mod counters;
 mod delegation;
 mod directory;
 mod engine;
@@ -147,6 +148,7 @@ pub use container::{
     Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListIter, ListPosition, Map, Multimap, Multiset,
     Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
 };
+pub use counters::{AtomicCounts, CopyCounts, Counters};
 pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};
 pub use memory::{Key, RegisterError};
 pub use options::{Atomics, Mode, Options, Threads};

@@ -69,6 +69,7 @@ impl Acp {
         let (to_span, from_span) = (self.span(to, bytes).await?, self.span(from, bytes).await?);
         self.with(|state| {
             let kind = Kind::Copy((from.rank().number(), to.rank().number()));
+            state.counters.add_copy(me, to, from, bytes);
             state.engine.issue(self.fabric(), kind, copy(self.fabric(), to_span, from_span), order)
         })
     }
@@ -95,10 +96,11 @@ impl Acp {
             return self.delegated_atomic(to, word, amo, order).await;
         }
         self.room().await?;
-        let (to, word) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
+        let (to, at) = (self.word::<W>(to).await?, self.word::<W>(word).await?);
         self.with(|state| {
             let fabric = self.fabric();
-            let flight = if by_cpu { atomic_by_cpu(fabric, to, word, amo) } else { atomic(fabric, to, word, amo) };
+            state.counters.add_atomic(state.me, word, &amo);
+            let flight = if by_cpu { atomic_by_cpu(fabric, to, at, amo) } else { atomic(fabric, to, at, amo) };
             state.engine.issue(fabric, Kind::Atomic, flight, order)
         })
     }
@@ -126,12 +128,13 @@ impl<'a> Copy<'a> {
     #[inline(always)]
     fn at_once(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
-        let State { memory, engine, queue: None, .. } = &mut *state else { return None };
+        let State { memory, engine, counters, me, queue: None, .. } = &mut *state else { return None };
         let (to, from) = (memory.mapped(self.to)?, memory.mapped(self.from)?);
         if !engine.may_start(self.acp.fabric(), self.order) {
             return None;
         }
         self.acp.fabric().direct().copy_at(to, from, self.bytes)?;
+        counters.add_copy(*me, self.to, self.from, self.bytes);
         let handle = engine.count_over(true);
         state.serve_now();
         Some(handle)
@@ -166,7 +169,7 @@ impl<'a, W: AtomicWord> Atomic<'a, W> {
     fn at_once(&self) -> Option<Handle> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
-        let State { memory, engine, me, queue: None, .. } = &mut *state else { return None };
+        let State { memory, engine, counters, me, queue: None, .. } = &mut *state else { return None };
         let ((own, at), (span, offset)) = (memory.mapped(self.to)?, memory.mapped(self.word)?);
         // Memory of this rank stays registered unless another thread of this rank unregisters it
         // concurrently.
@@ -176,6 +179,7 @@ impl<'a, W: AtomicWord> Atomic<'a, W> {
         }
         let before = fabric.direct().atomic_at(span, offset, self.amo)?;
         let put = fabric.direct().put_word_at(own, at, before);
+        counters.add_atomic(*me, self.word, &self.amo);
         let handle = engine.count_over(false);
         if put.is_none() {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });

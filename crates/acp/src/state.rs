@@ -4,6 +4,7 @@
 use crate::{
     GlobalAddress, Mode, Options, Result,
     container::Unawaited,
+    counters::Counters,
     delegation::{self, Replies, Serving},
     directory::{OwnRegions, Resolver},
     engine::Engine,
@@ -21,6 +22,7 @@ pub(crate) struct State {
     pub(crate) memory: Resolver,
     pub(crate) own: OwnRegions,
     pub(crate) engine: Engine,
+    pub(crate) counters: Counters,
     /// The reply places of this rank's program.
     pub(crate) replies: Arc<Replies>,
     /// Allocations in heaps that no call has returned yet.
@@ -56,6 +58,7 @@ impl State {
             memory,
             own,
             engine,
+            counters: Counters::default(),
             replies,
             unclaimed: Vec::new(),
             unawaited: Vec::new(),

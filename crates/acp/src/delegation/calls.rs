@@ -84,7 +84,15 @@ impl Acp {
         loop {
             self.room().await?;
             if let Some(asked) = self.requested(request)? {
-                return self.with(|state| state.engine.issue(self.fabric(), kind, flight(asked), order));
+                return self.with(|state| {
+                    match &request {
+                        Request::Copy { to, from, bytes } => {
+                            state.counters.add_copy(state.me, *to, *from, *bytes as usize)
+                        }
+                        Request::Atomic { word, amo, .. } => state.counters.add_atomic(state.me, *word, amo),
+                    }
+                    state.engine.issue(self.fabric(), kind, flight(asked), order)
+                });
             }
             self.one_fewer().await?;
         }

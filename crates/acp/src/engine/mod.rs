@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     delegated: Vec<i64>,
     /// The last operation, if it was a copy: its pair, and the operation that it waited for.
     last: Option<(Pair, i64)>,
+    /// The operations that did not start when they were issued.
+    ordered: u64,
     /// Failures that have not been reported.
     failed: Failures,
     /// The wakers of other tasks that wait for operations of this rank.
@@ -146,6 +148,15 @@ impl Engine {
         self.issued
     }
 
+    /// Returns the number of operations that did not start when they were issued.
+    pub(crate) fn ordered(&self) -> u64 {
+        self.ordered
+    }
+
+    pub(crate) fn reset_ordered(&mut self) {
+        self.ordered = 0;
+    }
+
     /// Takes an operation and starts it, unless it has to wait.
     pub(crate) fn issue(&mut self, fabric: &Fabric, kind: Kind, flight: Flight, order: Order) -> Handle {
         self.show_before(fabric, order);
@@ -182,6 +193,7 @@ impl Engine {
         if after <= self.over {
             self.start(id, &mut stage);
         } else {
+            self.ordered += 1;
             self.waiting.push(Reverse((after, id)));
         }
         self.pending.push_back(stage);

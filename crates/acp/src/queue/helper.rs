@@ -154,7 +154,9 @@ impl Helper {
             self.shared.failures().append(explained);
         }
         for number in self.published + 1..=self.engine.over() {
-            self.shared.ring.set(number, EntryState::Finished);
+            if self.shared.ring.state(number) != Some(EntryState::Finished) {
+                self.shared.ring.set(number, EntryState::Finished);
+            }
             self.shared.ring.free(number);
         }
         self.published = self.engine.over();

@@ -21,18 +21,26 @@ impl Acp {
         let is_by_cpu = matches!(command, Command::Atomic { word, .. } if self.is_by_cpu(word));
         cost::call(self.fabric(), self.options(), is_by_cpu).await;
         let mut posted = if self.options().bypass && !is_by_cpu { self.bypassed(command).await? } else { None };
+        let is_bypassed = posted.is_some();
+        let mut was_full = false;
         loop {
             let (issued, seen, word) = self.try_with(|state| {
                 let queue = state.queue.as_mut().expect("the mode has a queue");
                 // Read before checking for room: any command that completes later ends the wait.
                 let seen = queue.complete()?;
-                let issued = if posted.is_some() { queue.hand_over(&mut posted)? } else { queue.issue(command)? };
+                let issued = if is_bypassed { queue.hand_over(&mut posted)? } else { queue.issue(command)? };
+                if issued.is_some() {
+                    state.counters.add_command(state.me, &command);
+                    state.counters.bypassed += u64::from(is_bypassed);
+                    state.counters.full += u64::from(was_full);
+                }
                 Ok((issued, seen, queue.complete_word()))
             })?;
             match issued {
                 Some(handle) => return Ok(handle),
-                None => more_complete(self.fabric(), &word, seen).await?,
+                None => was_full = true,
             }
+            more_complete(self.fabric(), &word, seen).await?;
         }
     }
 
@@ -116,7 +124,8 @@ impl Acp {
     /// [`EntryState::ALL`](crate::EntryState::ALL): also those that an entry leaves at once, which
     /// [`Acp::entry_state`] rarely sees. Empty in [`Mode::Direct`], which has no queue.
     pub fn entered_states(&self) -> Vec<crate::EntryState> {
-        let states = self.with(|state| state.queue.as_ref().map(|queue| queue.entered()));
-        states.ok().flatten().unwrap_or_default()
+        let entered = self.with(|state| state.queue.as_ref().map(|queue| queue.entered()));
+        let entered = entered.ok().flatten().unwrap_or_default();
+        crate::EntryState::ALL.into_iter().filter(|state| entered[*state as usize] > 0).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The program's side of the command queue.
 
-use super::{Command, helper::Helper, ring::Ring};
+use super::{Command, EntryState, helper::Helper, ring::Ring};
 use crate::{
     AcpError, Handle, Mode, Options, Result,
     directory::Resolver,
@@ -74,6 +74,8 @@ pub(crate) struct CommandQueue {
     /// Whether the mode is [`Mode::Split`].
     is_split: bool,
     issued: i64,
+    /// The entries that [`CommandQueue::entries`] does not count any more.
+    reset: [u64; EntryState::ALL.len()],
 }
 
 impl fmt::Debug for CommandQueue {
@@ -98,7 +100,7 @@ impl CommandQueue {
             let memory = memory.fresh(&fabric);
             Ok(Helper::new(theirs, memory, me, options)?.run(world).await?)
         })?;
-        Ok(CommandQueue { fabric, shared, words, is_split, issued: 0 })
+        Ok(CommandQueue { fabric, shared, words, is_split, issued: 0, reset: Default::default() })
     }
 
     /// Waits until the helpers of [`Mode::Split`] have their control queues.
@@ -168,13 +170,25 @@ impl CommandQueue {
         self.shared.failures().report(until)
     }
 
-    /// Returns the states that entries have entered.
-    pub(crate) fn entered(&self) -> Vec<super::EntryState> {
-        self.shared.ring.entered()
+    /// Returns the number of times that entries have entered each state since the last reset.
+    pub(crate) fn entries(&self) -> [u64; EntryState::ALL.len()] {
+        let (entered, reset) = (self.entered(), self.reset);
+        core::array::from_fn(|state| entered[state] - reset[state])
+    }
+
+    pub(crate) fn reset_entries(&mut self) {
+        self.reset = self.entered();
+    }
+
+    /// Returns the number of times that entries have entered each state.
+    pub(crate) fn entered(&self) -> [u64; EntryState::ALL.len()] {
+        let mut entered = self.shared.ring.entered();
+        entered[EntryState::Queued as usize] = self.issued as u64;
+        entered
     }
 
     /// Returns the state of the entry of command `number`.
-    pub(crate) fn state(&self, number: i64) -> Option<super::EntryState> {
+    pub(crate) fn state(&self, number: i64) -> Option<EntryState> {
         (1..=self.issued).contains(&number).then(|| self.shared.ring.state(number)).flatten()
     }
 }

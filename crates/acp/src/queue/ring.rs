@@ -9,7 +9,7 @@
 
 use super::EntryState;
 use core::sync::atomic::{
-    AtomicU8, AtomicU64,
+    AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -42,9 +42,9 @@ impl Word for AtomicU64 {
 #[derive(Debug)]
 pub(crate) struct Ring<W = AtomicU64> {
     entries: Box<[Entry<W>]>,
-    /// A bit for each [`EntryState`] that an entry has entered. Read and written relaxed: it
-    /// synchronizes nothing.
-    entered: AtomicU8,
+    /// The number of times that the consumer, the only writer, has set each [`EntryState`]. Read
+    /// and written relaxed: they synchronize nothing.
+    entered: [AtomicU64; EntryState::ALL.len()],
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<W: Word> Ring<W> {
     /// Creates a ring of free entries.
     pub(crate) fn new(length: usize) -> Self {
         let entry = |_| Entry { state: W::new(EntryState::Free as u64), words: [(); WORDS].map(|()| W::new(0)) };
-        Ring { entries: (0..length).map(entry).collect(), entered: AtomicU8::new(0) }
+        Ring { entries: (0..length).map(entry).collect(), entered: Default::default() }
     }
 
     fn entry(&self, number: i64) -> &Entry<W> {
@@ -75,7 +75,6 @@ impl<W: Word> Ring<W> {
         entry.words.iter().zip(command).for_each(|(word, value)| word.store(value, false));
         // Release: pairs with the acquire in `read`.
         entry.state.store(EntryState::Queued as u64, true);
-        self.record(EntryState::Queued);
         true
     }
 
@@ -108,17 +107,14 @@ impl<W: Word> Ring<W> {
     }
 
     fn record(&self, state: EntryState) {
-        let bit = 1 << state as u8;
-        // The load keeps the word shared between caches after the first few commands.
-        if self.entered.load(Relaxed) & bit == 0 {
-            self.entered.fetch_or(bit, Relaxed);
-        }
+        let entered = &self.entered[state as usize];
+        entered.store(entered.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Returns the states that entries have entered, in the order of [`EntryState::ALL`].
-    pub(crate) fn entered(&self) -> Vec<EntryState> {
-        let entered = self.entered.load(Relaxed);
-        EntryState::ALL.into_iter().filter(|state| entered & 1 << *state as u8 != 0).collect()
+    /// Returns the number of times that the consumer has set each state, in the order of
+    /// [`EntryState::ALL`]; 0 for [`EntryState::Queued`], which the producer sets.
+    pub(crate) fn entered(&self) -> [u64; EntryState::ALL.len()] {
+        self.entered.each_ref().map(|entered| entered.load(Relaxed))
     }
 
     /// Returns the state of the entry of command `number`.
@@ -142,7 +138,7 @@ mod tests {
         ring.set(1, EntryState::Executing);
         assert_eq!((ring.read(1), ring.state(1), ring.has_room(3)), (None, Some(EntryState::Executing), false));
         ring.free(1);
-        assert_eq!(ring.entered(), [EntryState::Free, EntryState::Queued, EntryState::Executing]);
+        assert_eq!(ring.entered(), [1, 0, 0, 0, 1, 0, 0]);
         assert!(ring.has_room(3) && ring.offer(3, [3; WORDS]));
         assert_eq!((ring.read(2), ring.read(3)), (Some([2; WORDS]), Some([3; WORDS])));
     }

@@ -2,6 +2,7 @@
 
 mod basics;
 mod channels;
+mod counters;
 mod delegation;
 mod delivery;
 mod harness;
