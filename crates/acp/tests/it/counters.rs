@@ -1,4 +1,4 @@
-//! Counters of operations.
+//! Counters of operations, and the states that commands go through.
 
 use crate::harness::{everywhere, in_virtual_time, starters};
 use acp::{Acp, Atomics, Counters, EntryState, GlobalAddress, Mode, Options, Order};
@@ -111,5 +111,54 @@ fn waits_are_counted_by_their_reason() {
             acp.finalize().await?;
             Ok(())
         });
+    }
+}
+
+/// Issues an operation, completes it, and returns the number of entries into each state.
+async fn path(acp: &Acp, issued: impl Future<Output = acp::Result<acp::Handle>>) -> acp::Result<[u64; 7]> {
+    acp.reset_counters()?;
+    let handle = issued.await?;
+    acp.complete(handle).await?;
+    Ok(acp.counters()?.entries)
+}
+
+/// Table 1 of the paper. The numbers are those of entries into free, queued, order, order end,
+/// executing, delegated, finished.
+#[test]
+fn commands_go_through_all_seven_states() {
+    const BYTES: usize = 64 << 10;
+    let queue = Options::default().atomics(Atomics::Delegated).starter_bytes(BYTES).mode(Mode::CommandQueue);
+    for options in [queue, queue.mode(Mode::Split)] {
+        let everyone = everywhere(2, &async |fabric: Fabric| -> ProgramResult<Vec<EntryState>> {
+            let acp = Acp::init_with(&fabric, options).await?;
+            let at = starters(&acp)?;
+            let mut entered = EntryState::ALL.to_vec();
+            if acp.rank().number() == 0 {
+                let (own, peer) = (at[0], at[1]);
+                let local = path(&acp, acp.copy(own.offset_by(8)?, own, 8, Order::None)).await?;
+                assert_eq!(local, [1, 1, 0, 1, 0, 0, 1]);
+                let put = path(&acp, acp.copy(peer, own, 8, Order::None)).await?;
+                assert_eq!(put, [1, 1, 0, 1, 1, 0, 1]);
+                let delegated = path(&acp, acp.atomic(own, peer, Amo::Add(1u64), Order::None)).await?;
+                assert_eq!(delegated, [1, 1, 0, 1, 0, 1, 1]);
+                // On real memory the first copy may be complete when the helper takes the second.
+                for _ in 0..1000 {
+                    let ordered = path(&acp, async {
+                        let first = acp.copy(peer, own, BYTES, Order::None).await?;
+                        acp.copy(peer, own, 8, first).await
+                    });
+                    let ordered = ordered.await?;
+                    assert_eq!(ordered, [2, 2, ordered[EntryState::Order as usize], 2, 2, 0, 2]);
+                    if acp.counters()?.ordered == 1 {
+                        break;
+                    }
+                }
+                entered = acp.entered_states();
+            }
+            acp.sync().await?;
+            acp.finalize().await?;
+            Ok(entered)
+        });
+        assert_eq!(everyone, [EntryState::ALL; 2], "{options:?}");
     }
 }
