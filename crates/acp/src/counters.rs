@@ -66,7 +66,7 @@ pub struct Counters {
     /// Calls of [`Acp::complete`] and [`Acp::complete_all`] that had to wait.
     pub waits: u64,
     /// Waits for room to issue an operation: [`Options::depth`](crate::Options::depth) operations
-    /// were in flight, the command queue was full, or as many were delegated as can be.
+    /// were in flight, the command queue was full, or all places for delegated ones were in use.
     pub full: u64,
     /// Operations that the program posted itself, bypassing the command queue.
     pub bypassed: u64,

@@ -1,6 +1,6 @@
 //! Settings of a job.
 
-use rdma_fabric::{Caps, RemoteAddr};
+use rdma_fabric::{Caps, Rank, RemoteAddr};
 
 /// When a posted put reaches its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub struct Config {
     pub late_results: bool,
     /// Whether all ranks are on one node.
     pub together: bool,
+    /// Whether a rank's helper of this name does not run any more once the set-up has completed: it
+    /// takes no part in the job, so it needs no thread. If it does take part, ranks that wait for it
+    /// are reported as a deadlock.
+    pub idle: fn(Rank, &'static str) -> bool,
 }
 
 impl Config {
@@ -60,6 +64,7 @@ impl Config {
             relaxed: |_| false,
             late_results: false,
             together: false,
+            idle: |_, _| false,
         }
     }
 }

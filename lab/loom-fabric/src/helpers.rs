@@ -3,7 +3,14 @@
 use crate::{Job, fabric::Modelled, job::Actor, running};
 use loom::thread::{self, JoinHandle};
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank, Result, provider::HelperTask};
-use std::{cell::RefCell, fmt, future::Future, pin::Pin, rc::Rc};
+use std::{
+    cell::RefCell,
+    fmt,
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    task::{Context, Poll},
+};
 
 type Run = Pin<Box<dyn Future<Output = ProgramResult<()>>>>;
 
@@ -18,6 +25,8 @@ struct Helper {
 pub(crate) struct Helpers {
     /// Helpers started during set-up, which begin with the model.
     waiting: RefCell<Vec<Helper>>,
+    /// Helpers that do not run, until the job ends.
+    idle: RefCell<Vec<Helper>>,
     /// The threads of all other helpers.
     threads: RefCell<Vec<JoinHandle<()>>>,
 }
@@ -56,17 +65,35 @@ impl Job {
         self.helpers.threads.borrow_mut().push(thread);
     }
 
-    /// Starts the helpers that were queued during set-up.
-    pub(crate) fn begin_helpers(self: &Rc<Self>) {
-        self.helpers.waiting.take().into_iter().for_each(|helper| self.spawn_helper(helper));
+    /// Polls the helpers that were started during set-up, on its thread.
+    pub(crate) fn poll_helpers(&self, cx: &mut Context<'_>) {
+        let mut waiting = self.helpers.waiting.take();
+        waiting.retain_mut(|Helper { me, name, run }| match run.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(Ok(())) => false,
+            Poll::Ready(Err(error)) => panic!("helper {name:?} of {}: {error}", me.rank),
+        });
+        // Helpers that these have started follow.
+        self.helpers.waiting.borrow_mut().splice(0..0, waiting);
     }
 
-    /// Waits until all helpers have ended.
+    /// Starts the helpers that were queued during set-up, except for idle ones.
+    pub(crate) fn begin_helpers(self: &Rc<Self>) {
+        for helper in self.helpers.waiting.take() {
+            match (self.config.idle)(helper.me.rank, helper.name) {
+                true => self.helpers.idle.borrow_mut().push(helper),
+                false => self.spawn_helper(helper),
+            }
+        }
+    }
+
+    /// Waits until all helpers have ended, and drops the idle ones.
     pub(crate) fn join_helpers(&self) {
         loop {
-            let Some(thread) = self.helpers.threads.borrow_mut().pop() else { return };
+            let Some(thread) = self.helpers.threads.borrow_mut().pop() else { break };
             running::join(thread);
         }
+        drop(self.helpers.idle.take());
     }
 
     fn run_helper(&self, Helper { me, name, run }: Helper) {
@@ -172,6 +199,37 @@ mod tests {
                 drop(job);
             });
         }
+    }
+
+    /// The set-up waits for a word of its helper, which then waits for the program, unless it is
+    /// idle.
+    fn set_up_with_a_helper(idle: fn(rdma_fabric::Rank, &'static str) -> bool) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let set_up = async |fabric: Fabric| -> Arc<Region> {
+                let words = Arc::new(fabric.alloc(24).unwrap());
+                let shared = words.clone();
+                let answers = move |fabric: Fabric| async move {
+                    fabric.store(&shared.word(&fabric, 0)?, 1u64)?;
+                    wait_for(&fabric, &shared, 8).await?;
+                    Ok(fabric.store(&shared.word(&fabric, 16)?, 1u64)?)
+                };
+                fabric.helper("answers", answers).unwrap();
+                wait_for(&fabric, &words, 0).await.unwrap();
+                let _resolved = [8, 16].map(|at| words.word::<u64>(&fabric, at).unwrap());
+                words
+            };
+            run_after(Config { idle, ..config(1, Delivery::AtPost) }, set_up, |fabric, words| async move {
+                fabric.store(&words.word(&fabric, 8).unwrap(), 1u64).unwrap();
+                wait_for(&fabric, &words, 16).await.unwrap();
+                words
+            });
+        }
+    }
+
+    #[test]
+    fn a_set_up_may_wait_for_its_helper() {
+        check(None, 2, set_up_with_a_helper(|_, _| false));
+        check_fails(None, &["deadlock"], set_up_with_a_helper(|_, name| name == "answers"));
     }
 
     #[test]

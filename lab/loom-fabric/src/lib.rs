@@ -25,9 +25,10 @@
 //! * *Waiting* registers the waiter and checks the condition in one step, so that no wake-up can be
 //!   lost, and never spins. Loom reports a wait that is never woken as a deadlock. Parking adds a
 //!   happens-before edge, so missing edges are found on the paths that do not park.
-//! * **Helpers* are also threads, if [`Config::caps`] includes them; helpers that the set-up starts
-//!   begin with the model. Loom supports at most five threads, so helpers cannot be combined with
-//!   network-interface threads.
+//! * *Helpers* are also threads, if [`Config::caps`] includes them; helpers that the set-up starts
+//!   begin with the model, or continue with it if the set-up waits for them. Loom supports at most
+//!   five threads, so helpers cannot be combined with network-interface threads, and those that take
+//!   no part in a job are [idle](Config::idle).
 //! * *Time* changes only when a test advances a rank's clock.
 //! * *Set-up* may be excluded from the model ([`run_after`]): collectives of many steps, which have
 //!   the same outcome in every order, run on one thread, in memory that loom does not track.

@@ -99,7 +99,8 @@ where
 /// be created during set-up, and the set-up's result must keep alive those that the program
 /// accesses. Call this inside a loom model.
 ///
-/// Rank 0 also has its own thread; the calling thread waits.
+/// If the set-up waits for helpers that it has started, these run on its thread, too, up to where
+/// they wait when it completes. Rank 0 also has its own thread; the calling thread waits.
 ///
 /// # Panics
 /// If the set-up does not complete.
@@ -115,7 +116,7 @@ where
     let root = move || {
         let job = Rc::new(Job::new(config));
         let fabrics: Vec<_> = fabrics(&job).collect();
-        let made = at_once(join_all(fabrics.iter().cloned().map(set_up)));
+        let made = at_once(&job, join_all(fabrics.iter().cloned().map(set_up)));
         {
             let mut regions = job.regions();
             regions.close();
@@ -137,13 +138,18 @@ fn fabrics(job: &Rc<Job>) -> impl Iterator<Item = Fabric> + use<> {
     (0..job.config.ranks as u32).map(move |rank| Modelled::fabric(&job, Rank::new(rank)))
 }
 
-/// Runs a future that does not wait for other threads.
-fn at_once<T>(future: impl Future<Output = T>) -> T {
+/// Runs the set-up, on this thread. Helpers that it has started take part only if it does not
+/// complete without them.
+fn at_once<T>(job: &Rc<Job>, future: impl Future<Output = T>) -> T {
+    const ALONE: usize = 100;
     const POLLS: usize = 10_000;
     let (mut future, mut cx) = (pin!(future), Context::from_waker(Waker::noop()));
-    for _ in 0..POLLS {
+    for poll in 0..POLLS {
         if let Poll::Ready(out) = future.as_mut().poll(&mut cx) {
             return out;
+        }
+        if poll >= ALONE {
+            job.poll_helpers(&mut cx);
         }
     }
     panic!("the set-up did not end within {POLLS} polls")

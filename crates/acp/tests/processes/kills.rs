@@ -19,6 +19,8 @@ fn options(mode: &str) -> ProgramResult<Options> {
     match mode {
         "direct" => Ok(options),
         "queue" => Ok(options.mode(Mode::CommandQueue)),
+        "split" => Ok(options.mode(Mode::Split)),
+        "split+network" => Ok(options.atomics(Atomics::Network).mode(Mode::Split)),
         "network" => Ok(options.atomics(Atomics::Network)),
         "queue+network" => Ok(options.atomics(Atomics::Network).mode(Mode::CommandQueue)),
         _ => Err(format!("no such mode: {mode}").into()),
@@ -121,15 +123,16 @@ fn all_are_told(victim: usize, asked: &str) {
 
 #[test]
 fn copies_end_when_a_rank_is_killed() {
-    for (turn, mode) in ["direct", "queue", "network"].into_iter().cycle().take(9).enumerate() {
-        let (victim, micros) = (turn % RANKS, [100, 2_000, 20_000][turn / 3]);
+    let modes = ["direct", "queue", "network", "split"];
+    for (turn, mode) in modes.into_iter().cycle().take(12).enumerate() {
+        let (victim, micros) = (turn % RANKS, [100, 2_000, 20_000][turn / modes.len()]);
         all_are_told(victim, &format!("copies {mode} {victim} {micros}"));
     }
 }
 
 #[test]
 fn the_lock_of_a_heap_dies_with_its_holder() {
-    for mode in ["network", "queue+network"] {
+    for mode in ["network", "queue+network", "split+network"] {
         for (victim, home) in [(1, 0), (2, 2)] {
             all_are_told(victim, &format!("heap {mode} {victim} {home}"));
         }

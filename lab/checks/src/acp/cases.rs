@@ -22,6 +22,10 @@ const QUEUED_ACROSS: Case = ACROSS.helped("queued: a copy continues one of anoth
 const QUEUED_DELEGATED: Case = DELEGATED.helped("queued by rank 0: a delegated copy", 1);
 const QUEUED_DELEGATED_ALL: Case = DELEGATED.helped("queued by all: a delegated copy", 7);
 const QUEUED_ATOMICS: Case = ATOMICS.helped("queued: two delegated atomics", 3);
+const SPLIT_CHAIN: Case = CHAIN.split("split: copy, copy, atomic");
+const SPLIT_DELEGATED_PAIR: Case = DELEGATED_PAIR.split("split: two delegated copies of a pair");
+const SPLIT_DELEGATED: Case = DELEGATED.split("split: a delegated copy");
+const SPLIT_ATOMICS: Case = ATOMICS.split("split: two delegated atomics");
 const REUSE: Case = Case::new("a tag is used again", Job::Reuse(1));
 const REUSE_TWICE: Case = Case::new("a tag is used again, twice", Job::Reuse(2));
 
@@ -48,6 +52,15 @@ const CASES: &[(Case, u64, Size)] = &[
     (QUEUED_DELEGATED_ALL, 320, Size::Test),
     (QUEUED_BOTH, 75_000, Size::Quick),
     (QUEUED_ATOMICS, 450, Size::Test),
+    (SPLIT_CHAIN, 3_700, Size::Test),
+    (SPLIT_DELEGATED_PAIR, 9_000, Size::Test),
+    (SPLIT_DELEGATED, 1_100, Size::Test),
+    (SPLIT_ATOMICS, 1_100, Size::Test),
+    (SPLIT_ATOMICS.dying("rank 0 may die, split: two delegated atomics", 0), 1_800, Size::Test),
+    (SPLIT_ATOMICS.dying("rank 1 may die, split: two delegated atomics", 1), 4_000, Size::Test),
+    (SPLIT_DELEGATED.dying("rank 0 may die, split: a delegated copy", 0), 4_000, Size::Test),
+    (SPLIT_DELEGATED.dying("rank 1 may die, split: a delegated copy", 1), 7_000, Size::Test),
+    (SPLIT_DELEGATED.dying("rank 2 may die, split: a delegated copy", 2), 13_000, Size::Test),
     (QUEUED_CHAIN_ALL.dying("rank 0 may die, queued by all: copy, copy, atomic", 0), 2_100, Size::Test),
     (QUEUED_CHAIN_ALL.dying("rank 1 may die, queued by all: copy, copy, atomic", 1), 7_200, Size::Test),
     (QUEUED_CHAIN_ALL.dying("rank 2 may die, queued by all: copy, copy, atomic", 2), 11_000, Size::Test),
@@ -78,6 +91,11 @@ const MUTANTS: &[(AcpMutant, Case, &str)] = &[
     (AcpMutant::CopyNotFlushed, QUEUED_ACROSS, "the first copy"),
     (AcpMutant::ValueNotFlushed, QUEUED_ATOMICS, "what the"),
     (AcpMutant::RepliesFirst, QUEUED_CHAIN_ALL, "what the"),
+    (AcpMutant::NotFlushed, SPLIT_DELEGATED, "deadlock"),
+    (AcpMutant::NotFlushed, SPLIT_ATOMICS, "deadlock"),
+    (AcpMutant::CopyNotFlushed, SPLIT_CHAIN, "what the atomic found"),
+    (AcpMutant::ValueNotFlushed, SPLIT_ATOMICS, "what the"),
+    (AcpMutant::RepliesFirst, SPLIT_DELEGATED, "what came"),
     (AcpMutant::RepliesFirst, CHAIN, "what the"),
     (AcpMutant::RepliesFirst, DELEGATED, "what came"),
     (AcpMutant::RepliesFirst, DELEGATED_PAIR, "the first copy"),

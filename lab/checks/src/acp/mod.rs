@@ -2,10 +2,12 @@
 //! mutants.
 //!
 //! A rank executes its operations itself, and serves others while it waits; or a helper does both,
-//! and takes commands from a queue.
+//! and takes commands from a queue; or two helpers do one each, and those of different ranks use
+//! [control queues](queues).
 
 mod cases;
 mod mutants;
+pub mod queues;
 mod reuse;
 mod slots;
 pub mod store_buffering;
@@ -60,6 +62,8 @@ struct Case {
     helped: u8,
     /// Whether programs post operations themselves if no command is unfinished.
     bypass: bool,
+    /// Whether each rank has two helpers ([`Mode::Split`]).
+    split: bool,
 }
 
 /// One rank in a job.
@@ -201,10 +205,21 @@ impl Job {
 async fn play(fabric: Fabric, mutant_fabric: Fabric, case: Case, begun: impl FnOnce()) -> ProgramResult<()> {
     let (probe, me) = (Probe::of(&fabric), fabric.rank().number());
     let atomics = if case.job == Job::Atomics { Atomics::Delegated } else { Atomics::Network };
-    let mode = if case.helped >> me & 1 == 1 { Mode::CommandQueue } else { Mode::Direct };
+    let mode = match case.split {
+        true => Mode::Split,
+        false if case.helped >> me & 1 == 1 => Mode::CommandQueue,
+        false => Mode::Direct,
+    };
     let options = Options::default().starter_bytes(32).heap_bytes(0).regions(1).depth(4).mode(mode).atomics(atomics);
     let options = options.bypass(case.bypass);
-    let acp = Acp::init_with(&mutant_fabric, options).await?;
+    let (acp_fabric, _notices) = match case.split {
+        true => {
+            let notices = fabric.alloc_symmetric(queues::notice_bytes(case.ranks)).await?;
+            (queues::queued(&mutant_fabric, notices.key()), Some(notices))
+        }
+        false => (mutant_fabric, None),
+    };
+    let acp = Acp::init_with(&acp_fabric, options).await?;
     let over = fabric.alloc_symmetric(8).await?;
     let member = Member { acp, fabric, probe, over, me };
     member.acp.store(member.at(me, 0)?, content(me)).await?;
@@ -222,7 +237,7 @@ impl Case {
             Job::Pair | Job::Atomics | Job::Reuse(_) => 2,
             _ => 3,
         };
-        Case { name, job, ranks, mortal: None, helped: 0, bypass: false }
+        Case { name, job, ranks, mortal: None, helped: 0, bypass: false, split: false }
     }
 
     const fn dying(self, name: &'static str, rank: u32) -> Self {
@@ -238,9 +253,14 @@ impl Case {
         Case { name, bypass: true, ..self }
     }
 
+    /// Gives each rank two helpers.
+    const fn split(self, name: &'static str) -> Self {
+        Case { name, split: true, ..self }
+    }
+
     fn explorer(self) -> Explorer<'static> {
         let mut caps = Caps::weakest();
-        caps.helpers = self.helped != 0;
+        caps.helpers = self.helped != 0 || self.split;
         let mut explorer = Explorer::new(self.ranks).caps(caps).leave_together().set_up(SET_UP);
         if matches!(self.job, Job::Pair | Job::DelegatedPair | Job::Across | Job::Reuse(_)) {
             explorer = explorer.possible("something is seen early", |view| view.fact(SEEN) > 0);
@@ -256,7 +276,9 @@ impl Case {
         let program = move |fabric: Fabric| {
             let (probe, begun) = (Probe::of(&fabric), Rc::new(Cell::new(false)));
             let mutant_fabric = match mutant {
-                Some(mutant) => mutated(fabric.clone(), Mutated::new(mutant, begun.clone(), self.helped & 1 == 1)),
+                Some(mutant) => {
+                    mutated(fabric.clone(), Mutated::new(mutant, begun.clone(), self.helped & 1 == 1 || self.split))
+                }
                 None => fabric.clone(),
             };
             Box::pin(async move {

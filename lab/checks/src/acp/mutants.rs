@@ -38,6 +38,9 @@ pub(super) struct Mutated {
 /// The offsets of the first places for replies to rank 0 and to its helper in the area for
 /// requests.
 const REPLY: [u64; 2] = [64, 64 + 16 * 16];
+/// The offset of the slots there, and the size of one.
+const SLOTS: u64 = 64 + 2 * 16 * 16;
+const SLOT: u64 = 64;
 /// The reply to the first request, when it has been executed.
 const DONE: u64 = 1 << 48;
 /// The first index of local regions.
@@ -72,7 +75,9 @@ impl Mutant for Mutated {
                 self.area.set(Some(addr.offset));
                 None
             }
-            (Amo::CompareSwap { new: 0, .. }, Some(area)) => {
+            (Amo::CompareSwap { expected, new: 0 }, area) => {
+                // Without the word, the slot is the first one that its owner tries.
+                let area = area.unwrap_or(addr.offset - SLOTS - SLOT * expected);
                 Some((RemoteAddr { rank: Rank::new(0), offset: area + REPLY[usize::from(self.helped)], ..addr }, DONE))
             }
             _ => None,

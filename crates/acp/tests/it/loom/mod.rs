@@ -2,11 +2,15 @@
 //! and the helper of another rank that serves them, each a thread, in every interleaving and under
 //! all memory-ordering effects that loom models, within a bound on preemptions.
 //!
-//! The code is that of [`Mode::CommandQueue`], except for set-up. Loom observes all accesses
-//! through the fabric, and every race on the copied bytes; the ring of commands, which bypasses the
-//! fabric, has its own model next to its source.
+//! The code is that of [`Mode::CommandQueue`] or [`Mode::Split`], except for set-up. Loom observes
+//! all accesses through the fabric, and every race on the copied bytes; the ring of commands, which
+//! bypasses the fabric, has its own model next to its source.
+
+mod queue;
+mod split;
 
 use acp::{Acp, Atomics, ChannelOptions, GlobalAddress, Mode, Options, Order};
+use checks::acp::queues::{notice_bytes, queued};
 use explore::mutant::{Mutant, mutated};
 use loom_fabric::{
     Access, Config,
@@ -42,6 +46,10 @@ enum AcpMutant {
     ReplyLost,
     /// The server replies before it executes the request.
     RepliesFirst,
+    /// The program does not wait until the ordering helper has closed its control queue.
+    RunningNotAwaited,
+    /// The ordering helper does not wait until the delegation helper has closed its control queue.
+    ListeningNotAwaited,
 }
 
 #[derive(Debug)]
@@ -72,28 +80,49 @@ impl Mutant for Mutated {
         let reply = self.rank == SERVER && addr.offset == DELEGATION + REPLY;
         (!(self.is(AcpMutant::ReplyLost) && reply)).then_some(bits)
     }
+
+    fn waits(&self, addr: RemoteAddr) -> bool {
+        !(self.is(AcpMutant::RunningNotAwaited) && addr.offset == Job::Delegated.queue(Mode::Split) + 72
+            || self.is(AcpMutant::ListeningNotAwaited) && addr.offset == DELEGATION + LISTENING)
+    }
+
+    fn taken_for(&self, _: RemoteAddr, _: u64) -> u64 {
+        0
+    }
 }
 
 /// The layout of a rank's part: starter memory and the table of channels; then requests, which
 /// contain the reply places of a helper, and the slots; then the words of the queue, and the
 /// directory.
 const DELEGATION: u64 = 64 + 128;
+const LISTENING: u64 = 16;
 const REPLY: u64 = 64 + 256;
 const SLOTS: u64 = 64 + 512;
 /// The reply to the first request after it has been executed.
 const DONE: u64 = 1 << 48;
 
-/// The offset of the words of the queue if there is one slot.
-const QUEUE: u64 = DELEGATION + SLOTS + 64;
+/// The bytes of the buffers from which an ordering helper sends.
+const OUTGOING: u64 = 16 * 64;
 
 impl Job {
     fn atomics(self) -> Atomics {
         if self == Job::Atomic { Atomics::Delegated } else { Atomics::Network }
     }
 
+    /// Returns the offset of the end of the slots.
+    fn outgoing(self) -> u64 {
+        DELEGATION + SLOTS + if self == Job::Atomic { 4 * 64 } else { 64 }
+    }
+
     /// Returns the offset of the words of the queue.
-    fn queue(self) -> u64 {
-        if self == Job::Atomic { DELEGATION + SLOTS + 4 * 64 } else { QUEUE }
+    fn queue(self, mode: Mode) -> u64 {
+        self.outgoing() + if mode == Mode::Split { OUTGOING } else { 0 }
+    }
+
+    fn options(self, mode: Mode) -> Options {
+        let channels = ChannelOptions { table_entries: 1, ..ChannelOptions::default() };
+        let options = Options::default().starter_bytes(32).heap_bytes(0).channel_bytes(128).channels(channels);
+        options.regions(1).depth(2).delegation_slots(1).mode(mode).atomics(self.atomics())
     }
 }
 
@@ -104,19 +133,24 @@ struct Member {
     fabric: Fabric,
     /// Whether rank 0 has ended.
     over: Region,
+    /// The memory for notices of control queues.
+    _notices: Option<Region>,
     /// Two words for which loom detects every race.
     data: GlobalAddress,
     begun: Rc<Cell<bool>>,
 }
 
 impl Member {
-    async fn begin(loom: Fabric, job: Job, mutant: Option<AcpMutant>) -> ProgramResult<Self> {
+    async fn begin(loom: Fabric, job: Job, mode: Mode, mutant: Option<AcpMutant>) -> ProgramResult<Self> {
         let (begun, rank) = (Rc::new(Cell::new(false)), loom.rank());
-        let fabric = mutated(loom.clone(), Mutated { mutant, begun: begun.clone(), rank });
-        let channels = ChannelOptions { table_entries: 1, ..ChannelOptions::default() };
-        let options = Options::default().starter_bytes(32).heap_bytes(0).channel_bytes(128).channels(channels);
-        let options = options.regions(1).depth(2).delegation_slots(1).mode(Mode::CommandQueue).atomics(job.atomics());
-        let acp = Acp::init_with(&fabric, options).await?;
+        let mut fabric = mutated(loom.clone(), Mutated { mutant, begun: begun.clone(), rank });
+        let (mut notices, mut world) = (None, 1);
+        if mode == Mode::Split {
+            let region = loom.alloc_symmetric(notice_bytes(loom.ranks())).await?;
+            fabric = queued(&fabric, region.key());
+            (notices, world) = (Some(region), 2);
+        }
+        let acp = Acp::init_with(&fabric, job.options(mode)).await?;
         let over = loom.alloc_symmetric(8).await?;
         let key = RankHandle::of(&loom).watched(|| acp.allocate(16, 0))?;
         let data = acp.address(key, 0)?;
@@ -129,19 +163,20 @@ impl Member {
             (DELEGATION + SLOTS + 64, 7),
             (DELEGATION + SLOTS + 128, 1),
             (DELEGATION + SLOTS + 192, 1),
-            (job.queue(), 1),
-            (job.queue() + 64, 1),
-            (job.queue() + 128, 2),
+            (job.outgoing(), 6),
+            (job.queue(mode), 1),
+            (job.queue(mode) + 64, 2),
+            (job.queue(mode) + 128, 2),
         ];
         for (offset, words) in words {
-            let world = RegionKey { index: 1, generation: 1 };
+            let world = RegionKey { index: world, generation: 1 };
             loom.remote_span::<u64>(RemoteAddr { rank, region: world, offset }, words)?;
         }
         loom.remote_word::<u64>(over.at(rank, 0))?;
         // Resolves the words that the program itself uses.
         acp.write(data, &[1u64, 2]).await?;
         acp.store(acp.starter(rank)?, 9u64).await?;
-        Ok(Member { job, acp, fabric: loom, over, data, begun })
+        Ok(Member { job, acp, fabric: loom, over, _notices: notices, data, begun })
     }
 
     /// Returns the address of another rank's data.
@@ -206,14 +241,15 @@ impl Member {
 
 fn model(
     delivery: Delivery,
-    job: Job,
+    (job, mode): (Job, Mode),
     mutant: Option<AcpMutant>,
     relaxed: fn(Access) -> bool,
 ) -> impl Fn() + Send + Sync + 'static {
     move || {
-        let mut config = Config { cells_per_rank: 1024, relaxed, ..Config::new(2, delivery) };
+        let mut config = Config { cells_per_rank: 1024, relaxed, idle: idle(mode), ..Config::new(2, delivery) };
         config.caps.helpers = true;
-        let set_up = move |loom| async move { Member::begin(loom, job, mutant).await.expect("the set-up is right") };
+        let set_up =
+            move |loom| async move { Member::begin(loom, job, mode, mutant).await.expect("the set-up is right") };
         run_after(config, set_up, |_, member| async move {
             member.run().await.expect("no error is possible");
             member
@@ -221,87 +257,13 @@ fn model(
     }
 }
 
-fn all(preemptions: usize, delivery: Delivery, job: Job, at_least: usize) {
-    print!("{job:?}, {delivery:?}: ");
-    check(Some(preemptions), at_least, model(delivery, job, None, |_| false));
-}
-
-#[test]
-fn copies_by_a_helper() {
-    all(3, AtPost, Job::Copy, 2_600);
-    all(2, AtPost, Job::CopyBack, 2_900);
-}
-
-#[test]
-fn copies_by_a_helper_at_the_flush() {
-    all(3, AtFlush, Job::Copy, 2_600);
-    all(2, AtFlush, Job::CopyBack, 2_900);
-}
-
-#[test]
-fn copies_served_by_a_helper() {
-    all(3, AtPost, Job::Delegated, 6_700);
-    all(2, AtFlush, Job::Delegated, 1_100);
-}
-
-#[test]
-fn atomics_served_by_a_helper() {
-    all(3, AtPost, Job::Atomic, 6_700);
-    all(2, AtFlush, Job::Atomic, 1_000);
-}
-
-#[test]
-#[ignore = "a minute"]
-fn with_more_preemptions() {
-    for (delivery, bound, at_least) in [(AtPost, 4, 26_000), (AtFlush, 3, 5_000)] {
-        all(4, delivery, Job::Copy, 6_300);
-        all(3, delivery, Job::CopyBack, 16_000);
-        all(bound, delivery, Job::Delegated, at_least);
-        all(bound, delivery, Job::Atomic, at_least);
+/// Returns the helpers of [`Mode::Split`] that no operation needs: rank 0 issues all of them, and
+/// rank 1 executes the delegated ones.
+fn idle(mode: Mode) -> fn(Rank, &'static str) -> bool {
+    match mode {
+        Mode::Split => {
+            |rank, helper| matches!((rank, helper), (ASKER, "acp delegation") | (SERVER, "acp communication"))
+        }
+        _ => |_, _| false,
     }
-}
-
-fn found(job: Job, mutant: AcpMutant, saying: &str) {
-    for delivery in [AtPost, AtFlush] {
-        check_fails(Some(2), &[saying], model(delivery, job, Some(mutant), |_| false));
-    }
-}
-
-/// A completed operation is visible: a rank that observes the completion sees the bytes.
-#[test]
-fn completion_must_follow_a_flush() {
-    found(Job::Copy, AcpMutant::NotFlushed, "Causality violation");
-    found(Job::CopyBack, AcpMutant::NotFlushed, "Causality violation");
-}
-
-#[test]
-fn a_lost_reply_is_found() {
-    found(Job::Delegated, AcpMutant::ReplyLost, "deadlock");
-    found(Job::Atomic, AcpMutant::ReplyLost, "deadlock");
-}
-
-#[test]
-fn a_reply_must_follow_the_work() {
-    // Later, the request has already been executed.
-    check_fails(
-        Some(2),
-        &["Causality violation"],
-        model(AtPost, Job::Delegated, Some(AcpMutant::RepliesFirst), |_| false),
-    );
-}
-
-/// The bytes that a command copies are written before the command is issued.
-#[test]
-fn a_helper_must_acquire_what_is_issued() {
-    let relaxed =
-        |access| matches!(access, Access::Wait(at) | Access::Load(at) if at.rank == ASKER && at.offset == QUEUE);
-    check_fails(Some(2), &["Causality violation"], model(AtPost, Job::Copy, None, relaxed));
-}
-
-/// When the program has observed the completion, the helper has read the bytes.
-#[test]
-fn a_program_must_acquire_what_is_complete() {
-    let relaxed =
-        |access| matches!(access, Access::Wait(at) | Access::Load(at) if at.rank == ASKER && at.offset == QUEUE + 64);
-    check_fails(Some(2), &["Causality violation"], model(AtPost, Job::Copy, None, relaxed));
 }
