@@ -155,6 +155,23 @@ impl Request {
         error
     }
 
+    /// Waits until the CPU of this member has issued all puts of the iteration, for which it waits
+    /// until the receivers are ready: from then on, the blocks leave without further calls.
+    /// Returns immediately if session queues put them, or if the request is inactive. May be
+    /// dropped and called again.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub async fn issue(&mut self) -> Result<()> {
+        if self.is_complete()? {
+            return Ok(());
+        }
+        match self.made.engine.issue().await {
+            Ok(()) => Ok(()),
+            Err(error) => Ok(self.end(Err(error))?),
+        }
+    }
+
     /// Waits for the end of the iteration (`MPI_Wait`): all blocks to be received have arrived
     /// (acquire), and sent blocks may be modified again. Returns immediately if the request is
     /// inactive. May be dropped and called again.

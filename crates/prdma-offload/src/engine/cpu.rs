@@ -145,8 +145,12 @@ impl Engine for CpuEngine {
         Ok(self.puts.arm(iteration).await?)
     }
 
+    async fn issue(&mut self) -> Result<()> {
+        Ok(self.puts.wait().await?)
+    }
+
     async fn wait(&mut self, iteration: u64) -> Result<()> {
-        self.puts.wait().await?;
+        self.issue().await?;
         Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
@@ -220,10 +224,15 @@ impl Engine for CpuPartitions {
         Ok(put_number(&self.fabric, &self.readies, iteration).await?)
     }
 
-    async fn wait(&mut self, iteration: u64) -> Result<()> {
+    async fn issue(&mut self) -> Result<()> {
         for out in self.outs() {
             out.wait().await?;
         }
+        Ok(())
+    }
+
+    async fn wait(&mut self, iteration: u64) -> Result<()> {
+        self.issue().await?;
         Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 

@@ -40,6 +40,11 @@ pub(crate) trait Engine {
     /// Starts an iteration. Does not wait for any other member.
     fn start(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
+    /// Waits until all puts of this member have been issued, if the CPU issues them.
+    fn issue(&mut self) -> impl Future<Output = Result<()>> {
+        async { Ok(()) }
+    }
+
     /// Waits until the iteration has ended.
     fn wait(&mut self, iteration: u64) -> impl Future<Output = Result<()>>;
 
@@ -65,6 +70,13 @@ impl<Q: Engine, C: Engine> Engine for QueuesOrCpu<Q, C> {
         match self {
             QueuesOrCpu::Queues(engine) => engine.start(iteration).await,
             QueuesOrCpu::Cpu(engine) => engine.start(iteration).await,
+        }
+    }
+
+    async fn issue(&mut self) -> Result<()> {
+        match self {
+            QueuesOrCpu::Queues(engine) => engine.issue().await,
+            QueuesOrCpu::Cpu(engine) => engine.issue().await,
         }
     }
 

@@ -8,6 +8,7 @@ mod collectives;
 mod delivery;
 mod forged_pointers;
 mod in_step;
+mod issue;
 mod layouts;
 mod lent;
 mod packing;

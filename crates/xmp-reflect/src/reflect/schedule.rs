@@ -159,16 +159,26 @@ impl Schedule {
         Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, adding: None, due: false })
     }
 
-    /// Starts an update, without waiting for other nodes.
+    /// Starts an update, without waiting for other nodes, except between barriers and with
+    /// [`Transport::Datatypes`]. If it is dropped half-way, a wait completes a start that was only
+    /// waiting for other nodes.
     ///
     /// # Errors
     /// As [`Request::start`].
     pub async fn start(&mut self) -> Result<()> {
         match &mut self.carrier {
-            Carrier::Request(request) => request.start().await?,
-            Carrier::Windows(windows) => windows.start().await?,
+            Carrier::Request(request) => {
+                request.start().await?;
+                self.due = true;
+                if self.transport == Transport::Datatypes {
+                    request.issue().await?;
+                }
+            }
+            Carrier::Windows(windows) => {
+                windows.start().await?;
+                self.due = true;
+            }
         }
-        self.due = true;
         Ok(())
     }
 

@@ -16,6 +16,11 @@ pub enum Transport {
     /// END: synchronised between neighbours, without packing. The paper describes this as future
     /// work.
     Blocks,
+    /// As [`Transport::Blocks`], but a start waits for the neighbours' READYs and puts all blocks, so
+    /// that they leave while the program computes. Nodes wait for each other in starts, too, and
+    /// must start their schedules in the same order. The paper's version with derived datatypes
+    /// (section 4.3), over a message layer that sends the blocks of a vector one by one.
+    Datatypes,
     /// As [`Transport::Blocks`], with blocks packed by the owner and unpacked by the neighbour.
     Packed,
     /// A session queue for each neighbour executes [`Transport::Blocks`], without the CPU between
@@ -50,9 +55,10 @@ pub(super) struct Choice {
 
 impl Transport {
     /// All transports.
-    pub const ALL: [Transport; 8] = [
+    pub const ALL: [Transport; 9] = [
         Transport::Auto,
         Transport::Blocks,
+        Transport::Datatypes,
         Transport::Packed,
         Transport::Fast,
         Transport::Mrc,
@@ -89,7 +95,7 @@ impl Transport {
             asked => (asked, "asked for"),
         };
         let (form, direct_blocks, direct_bytes) = match transport {
-            Transport::Blocks => (Form::Cpu, u32::MAX, 0),
+            Transport::Blocks | Transport::Datatypes => (Form::Cpu, u32::MAX, 0),
             Transport::Packed if self == Transport::Auto => (Form::Cpu, 1, LONG_MESSAGE),
             Transport::Packed => (Form::Cpu, 1, u32::MAX),
             Transport::Fast => (Form::Fast, FEW, LONG),
@@ -107,6 +113,7 @@ impl fmt::Display for Transport {
         f.pad(match self {
             Transport::Auto => "auto",
             Transport::Blocks => "blocks",
+            Transport::Datatypes => "datatypes",
             Transport::Packed => "packed",
             Transport::Fast => "fast",
             Transport::Mrc => "mrc",

@@ -219,7 +219,7 @@ fn a_reflect_that_is_not_complete_keeps_its_id_from_being() {
 
 /// Eight elements in a row, with a shadow of one.
 #[expect(clippy::single_range_in_vec_init, reason = "a list of ranges, of which there is one")]
-fn row(set: &NodeSet) -> Result<Array<i32>> {
+pub(crate) fn row(set: &NodeSet) -> Result<Array<i32>> {
     let template = Template::new(&[0..8], &[Format::Block], set.nodes())?;
     set.array(&template.align(&[0..8], &[Align::with(0)])?.shadow(&[Shadow::of(1)])?)
 }

@@ -12,6 +12,9 @@ const SET_UP: u32 = 0;
 /// The first of a row of facts, one for each rank: reflects that have ended.
 const ENDED: u32 = 100;
 
+/// The transports that synchronise neighbours by READY and END.
+const TRANSPORTS: [Transport; 2] = [Transport::Blocks, Transport::Datatypes];
+
 /// One cell at each of two nodes, with a layer on both sides.
 fn mapping() -> ProgramResult<Mapping> {
     let nodes = Nodes::new(&[2], Order::LastFastest)?;
@@ -29,12 +32,11 @@ async fn program(
     fabric: Fabric,
     memory: Fabric,
     probe: Probe,
-    (rounds, periodic): (u64, bool),
+    (rounds, periodic, transport): (u64, bool, Transport),
     begun: impl FnOnce(),
 ) -> ProgramResult<()> {
     let mapping = mapping()?;
-    let mut set =
-        NodeSet::new(Group::world(&fabric).await?, mapping.nodes().clone())?.with_transport(Transport::Blocks);
+    let mut set = NodeSet::new(Group::world(&fabric).await?, mapping.nodes().clone())?.with_transport(transport);
     let array: Array<u64> = set.array_through(&memory, &mapping)?;
     let [below, above] = [(1, 0), (0, 1)].map(|(lo, hi)| Reflect::widths(&[Widths { lo, hi, periodic }]));
     // Schedules are made before.
@@ -72,8 +74,7 @@ fn explorer(order: PutOrder, rounds: u64) -> Explorer<'static> {
 
 /// Runs one node; the mutant is applied at node 0.
 fn job(
-    rounds: u64,
-    periodic: bool,
+    (rounds, periodic, transport): (u64, bool, Transport),
     mutant: Option<ExchangeMutant>,
 ) -> impl Fn(Fabric) -> Pin<Box<dyn Future<Output = ProgramResult<()>>>> {
     move |fabric| {
@@ -84,25 +85,29 @@ fn job(
             }
             _ => fabric,
         };
-        Box::pin(async move { program(fabric, memory, probe, (rounds, periodic), || begun.set(true)).await })
+        Box::pin(async move { program(fabric, memory, probe, (rounds, periodic, transport), || begun.set(true)).await })
     }
 }
 
 #[test]
 fn two_reflects_under_way_in_every_order() {
-    for order in [PutOrder::None, PutOrder::SameTarget] {
-        let report = explorer(order, 1).run(job(1, false, None));
-        println!("{order:?}: {report}");
-        report.expect_exhausted();
-        assert!(report.states > 100, "{} states", report.states);
+    for transport in TRANSPORTS {
+        for order in [PutOrder::None, PutOrder::SameTarget] {
+            let report = explorer(order, 1).run(job((1, false, transport), None));
+            println!("{transport}, {order:?}: {report}");
+            report.expect_exhausted();
+            assert!(report.states > 100, "{} states", report.states);
+        }
     }
 }
 
 #[test]
 fn more_rounds_in_random_orders() {
-    for order in [PutOrder::None, PutOrder::SameTarget] {
-        let sample = explorer(order, 3).sample(1, 20, job(3, true, None));
-        assert!(sample.failure.is_none(), "{order:?}: {sample}");
+    for transport in TRANSPORTS {
+        for order in [PutOrder::None, PutOrder::SameTarget] {
+            let sample = explorer(order, 3).sample(1, 20, job((3, true, transport), None));
+            assert!(sample.failure.is_none(), "{transport}, {order:?}: {sample}");
+        }
     }
 }
 
@@ -116,8 +121,10 @@ fn a_wrong_step_is_found() {
         ExchangeMutant::EndRepeated,
         ExchangeMutant::WaitsForTheLast,
     ];
-    for mutant in mutants {
-        let sample = explorer(PutOrder::None, 3).sample(1, 2000, job(3, true, Some(mutant)));
-        assert!(sample.failure.is_some(), "{mutant:?} is not noticed: {sample}");
+    for transport in TRANSPORTS {
+        for mutant in mutants {
+            let sample = explorer(PutOrder::None, 3).sample(1, 2000, job((3, true, transport), Some(mutant)));
+            assert!(sample.failure.is_some(), "{transport}, {mutant:?} is not noticed: {sample}");
+        }
     }
 }

@@ -6,6 +6,7 @@ mod asynchronous;
 mod calls;
 mod delivery;
 mod expected;
+mod issue;
 mod mutants;
 mod published;
 mod random;

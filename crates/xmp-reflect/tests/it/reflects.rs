@@ -13,9 +13,10 @@ use tofu2_virt::Platform;
 use xmp_reflect::{Array as Distributed, Corners, NodeSet, Reflect, Section, Transport, Widths};
 
 /// Transports under test.
-pub(crate) const TRANSPORTS: [Transport; 8] = [
+pub(crate) const TRANSPORTS: [Transport; 9] = [
     Transport::Auto,
     Transport::Blocks,
+    Transport::Datatypes,
     Transport::Packed,
     Transport::Fast,
     Transport::Mrc,
