@@ -46,6 +46,7 @@ pub mod mapping;
 mod node_set;
 pub mod plan;
 mod reflect;
+mod work;
 
 pub use array::{Array, ArrayView, ArrayViewMut, SectionView, SectionViewMut};
 pub use asynchronous::Pending;
@@ -55,3 +56,4 @@ pub use node_set::NodeSet;
 pub use plan::{Corners, Plan, PlanError, Split, Transfer, Widths};
 pub use prdma_offload::Element;
 pub use reflect::{Explanation, Line, Reflect, Reflected, Schedule, Transport};
+pub use work::{Indices, IndicesIter, Peeled};

@@ -41,12 +41,14 @@ impl Geometry {
     }
 
     /// Returns the dimensions, the slowest in memory first.
-    pub(crate) fn slowest_first(&self) -> Vec<usize> {
-        let dims = 0..self.extents.len();
-        match self.order {
-            Order::LastFastest => dims.collect(),
-            Order::FirstFastest => dims.rev().collect(),
-        }
+    #[inline]
+    pub(crate) fn slowest_first(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
+        let (dims, order) = (self.extents.len(), self.order);
+        (0..dims).map(move |number| match order {
+            Order::LastFastest => number,
+            // Below the number of dimensions.
+            Order::FirstFastest => dims.saturating_sub(number).saturating_sub(1),
+        })
     }
 
     /// Returns the bytes of a section of elements of this size, in the order of memory.
@@ -57,18 +59,17 @@ impl Geometry {
         // Of a node whose memory this one does not have, only the number of cells is known to fit.
         let size = size as u64;
         let bytes = |cells: usize| (cells as u64).checked_mul(size).ok_or(LayoutError::Overflow);
-        let dims = self.slowest_first();
-        let dims = dims.iter().map(|dim| Ok((section.extents[*dim] as u64, bytes(self.strides[*dim])?)));
+        let dims = self.slowest_first().map(|dim| Ok((section.extents[dim] as u64, bytes(self.strides[dim])?)));
         Layout::strided(bytes(self.offset(&section.starts))?, size, &dims.collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Returns the rows of a section that is inside the cells.
     pub(crate) fn rows(&self, section: &Section) -> Run {
-        let dims = self.slowest_first();
-        let (fastest, outer) = dims.split_last().expect("an array has a dimension");
-        let dims = outer.iter().map(|dim| (section.extents[*dim], self.strides[*dim])).collect();
+        let mut outer = self.slowest_first();
+        let fastest = outer.next_back().expect("an array has a dimension");
+        let dims = outer.map(|dim| (section.extents[dim], self.strides[dim])).collect();
         let start = if section.is_empty() { 0 } else { self.offset(&section.starts) };
-        Run { start, len: section.extents[*fastest], dims }
+        Run { start, len: section.extents[fastest], dims }
     }
 }
 

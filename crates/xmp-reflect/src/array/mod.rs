@@ -61,6 +61,8 @@ pub struct Array<T: Element> {
     mapping: Arc<Mapping>,
     node: usize,
     geometry: Geometry,
+    /// The index of the first cell along each dimension, if indices of cells are consecutive.
+    origins: Option<Box<[i64]>>,
     pub(crate) buffer: Buffer<T>,
     pub(crate) kept: Arc<Kept>,
 }
@@ -92,7 +94,8 @@ impl<T: Element> Array<T> {
     pub(crate) fn new(fabric: &Fabric, mapping: &Mapping, node: usize) -> Result<Self> {
         let geometry = Geometry::new(mapping, node)?;
         let buffer = Buffer::in_place(fabric, geometry.elements)?;
-        Ok(Array { mapping: Arc::new(mapping.clone()), node, geometry, buffer, kept: Arc::default() })
+        let origins = mapping.part(node)?.origins();
+        Ok(Array { mapping: Arc::new(mapping.clone()), node, geometry, origins, buffer, kept: Arc::default() })
     }
 
     /// Returns another handle of the same array, with the same memory.
@@ -101,6 +104,7 @@ impl<T: Element> Array<T> {
             mapping: self.mapping.clone(),
             node: self.node,
             geometry: self.geometry.clone(),
+            origins: self.origins.clone(),
             buffer: self.buffer.clone(),
             // Without the cached schedules, so that a schedule does not keep itself alive.
             kept: Arc::default(),
@@ -126,6 +130,13 @@ impl<T: Element> Array<T> {
     /// Returns the mapping.
     pub fn mapping(&self) -> &Mapping {
         &self.mapping
+    }
+
+    /// Returns the index of the first cell along each dimension, if indices of cells are
+    /// consecutive.
+    #[inline]
+    pub(crate) fn origins(&self) -> Option<&[i64]> {
+        self.origins.as_deref()
     }
 
     /// Returns this node's part of the array.

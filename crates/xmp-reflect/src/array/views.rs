@@ -1,7 +1,7 @@
 //! Views of an array's cells.
 
 use super::{Array, geometry::Run};
-use crate::{Element, Result, Section};
+use crate::{Element, Result, Section, mapping::MOST_DIMS};
 use core::ops::{Deref, DerefMut};
 use prdma_offload::{Rows, RowsMut, View, ViewMut};
 
@@ -91,12 +91,22 @@ impl<'a, T: Element> Place<'a, T> {
         Place { array, starts: section.starts.as_slice().into() }
     }
 
-    /// Returns the row of a cell, and its place in the row.
-    fn find(&self, cell: &[usize]) -> (Vec<usize>, usize) {
-        let mut row: Vec<usize> =
-            self.array.geometry.slowest_first().iter().map(|dim| cell[*dim] - self.starts[*dim]).collect();
-        let at = row.pop().expect("an array has a dimension");
+    /// Returns the numbers of the row of a cell, of which there is one less than there are
+    /// dimensions, and its place in the row.
+    #[inline]
+    fn find(&self, cell: &[usize]) -> ([usize; MOST_DIMS], usize) {
+        let (mut row, mut at) = ([0; MOST_DIMS], 0);
+        for (number, dim) in self.array.geometry.slowest_first().enumerate() {
+            at = cell[dim] - self.starts[dim];
+            row[number] = at;
+        }
         (row, at)
+    }
+
+    /// Returns the number of numbers of a row.
+    #[inline]
+    fn outer(&self) -> usize {
+        self.starts.len() - 1
     }
 }
 
@@ -116,7 +126,30 @@ impl<T: Element> SectionView<'_, T> {
     /// The cell is not in the section.
     pub fn cell(&self, cell: &[usize]) -> &T {
         let (row, at) = self.place.find(cell);
-        &self.rows.row(&row)[at]
+        &self.rows.row(&row[..self.place.outer()])[at]
+    }
+}
+
+impl<'a, T: Element> SectionView<'a, T> {
+    /// Returns the array.
+    pub fn array(&self) -> &'a Array<T> {
+        self.place.array
+    }
+}
+
+impl<'a, T: Element> SectionViewMut<'a, T> {
+    /// Returns the array.
+    pub fn array(&self) -> &'a Array<T> {
+        self.place.array
+    }
+
+    /// Returns a cell, given by local indices of the node, to be read. A row is faster.
+    ///
+    /// # Panics
+    /// The cell is not in the section.
+    pub fn cell(&self, cell: &[usize]) -> &T {
+        let (row, at) = self.place.find(cell);
+        &self.rows.row(&row[..self.place.outer()])[at]
     }
 }
 
@@ -145,7 +178,7 @@ impl<T: Element> SectionViewMut<'_, T> {
     /// The cell is not in the section.
     pub fn cell_mut(&mut self, cell: &[usize]) -> &mut T {
         let (row, at) = self.place.find(cell);
-        &mut self.rows.row_mut(&row)[at]
+        &mut self.rows.row_mut(&row[..self.place.outer()])[at]
     }
 }
 

@@ -20,6 +20,14 @@ pub enum MappingError {
         /// The dimension.
         dim: usize,
     },
+    /// A loop nest has a number of loops other than that of the dimensions it is executed on.
+    #[error("{loops} loops on {dims} dimensions")]
+    Loops {
+        /// Loops given.
+        loops: usize,
+        /// Dimensions of the template or array.
+        dims: usize,
+    },
     /// A node set has more nodes than can be numbered.
     #[error("a node set of extents {extents:?} has more nodes than can be numbered")]
     TooManyNodes {

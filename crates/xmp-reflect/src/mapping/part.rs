@@ -1,6 +1,6 @@
 //! One node's part of an array.
 
-use super::{Dimension, Mapping, Section};
+use super::{Dimension, Mapping, Section, Shadow};
 use core::ops::Range;
 
 /// One node's part of an array: the elements that it owns, and the cells that it allocates for them
@@ -53,6 +53,32 @@ impl<'a> Part<'a> {
     /// If there is no such dimension.
     pub fn runs(&self, dim: usize) -> Vec<Range<i64>> {
         self.dim(dim).runs(self.at(dim))
+    }
+
+    /// Returns the indices of some of the node's cells along a dimension, by the local index of the
+    /// first and their number, as runs. Cells without an index are left out.
+    pub(crate) fn runs_of(&self, dim: usize, start: usize, cells: usize) -> Vec<Range<i64>> {
+        let mut runs: Vec<Range<i64>> = Vec::new();
+        let indices = (start..start.saturating_add(cells)).filter_map(|cell| self.dim(dim).index(self.at(dim), cell));
+        for index in indices {
+            match runs.last_mut() {
+                Some(run) if run.end == index => run.end = index.saturating_add(1),
+                _ => runs.push(index..index.saturating_add(1)),
+            }
+        }
+        runs
+    }
+
+    /// Returns, for each dimension of which the node's cells have consecutive indices, the index of
+    /// the first cell; `None` if there is another dimension, or a cell without an index.
+    pub(crate) fn origins(&self) -> Option<Box<[i64]>> {
+        let origin = |(dim, at): (&Dimension, usize)| {
+            let is_linear = dim.is_contiguous() || dim.shadow == Shadow::Full;
+            let last = dim.allocated(at).checked_sub(1)?;
+            dim.index(at, last)?;
+            dim.index(at, 0).filter(|_| is_linear)
+        };
+        self.dims().map(origin).collect()
     }
 
     /// Returns the number of indices of a dimension that the node owns.

@@ -81,6 +81,19 @@ impl Template {
         self.dims.iter().map(|dim| dim.bounds.clone()).collect()
     }
 
+    /// Returns the runs of indices that a node owns along each dimension.
+    pub(crate) fn runs(&self, node: usize) -> Result<Vec<Vec<Range<i64>>>, MappingError> {
+        let coordinates = self.nodes.coordinates(node)?;
+        let of = |dim: &TemplateDim| {
+            let (at, nodes) = match dim.along {
+                Some(along) => (coordinates[along], self.nodes.extents()[along]),
+                None => (0, 1),
+            };
+            dim.spread.runs(at, nodes, &dim.bounds)
+        };
+        Ok(self.dims.iter().map(of).collect())
+    }
+
     pub(super) fn dims(&self) -> &[TemplateDim] {
         &self.dims
     }

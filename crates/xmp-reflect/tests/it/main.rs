@@ -7,6 +7,7 @@ mod calls;
 mod delivery;
 mod expected;
 mod issue;
+mod loops;
 mod mutants;
 mod published;
 mod random;
