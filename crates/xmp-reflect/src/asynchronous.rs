@@ -9,7 +9,7 @@ use crate::{
     array::{Kept, Slot},
     reflect::Schedule,
 };
-use core::{fmt, future::Future, pin::Pin};
+use core::{fmt, future::Future, ops::Range, pin::Pin};
 use rdma_fabric::join;
 use std::sync::Arc;
 
@@ -113,6 +113,37 @@ impl NodeSet {
         let all: Result<()> = join::join_all(waits).await.into_iter().collect();
         self.table.0.retain(|entry| !ids.contains(&entry.id));
         all
+    }
+
+    /// Waits at some nodes for all communications that have one of these ids (`wait_async(ids) on
+    /// p(...)`): at those whose coordinates, counted from 0, are in these ranges, one for each
+    /// dimension of the set. Another node returns immediately, and its communications keep their
+    /// ids; where its CPU moves the cells, it does so in its next call that waits. Global.
+    ///
+    /// ```
+    /// # use rdma_fabric::{Fabric, Group, ProgramResult};
+    /// # use xmp_reflect::{Align, Array, Format, NodeSet, Nodes, Order, Reflect, Shadow, Template};
+    /// # async fn program(fabric: Fabric) -> ProgramResult<()> {
+    /// # let group = Group::world(&fabric).await?;
+    /// # let nodes = Nodes::new(&[group.len(), 1], Order::LastFastest)?;
+    /// # let template = Template::new(&[0..40, 0..4], &[Format::Block, Format::Block], &nodes)?;
+    /// # let mapping = template.align(&[0..40, 0..4], &[Align::with(0), Align::with(1)])?.shadow(&[Shadow::of(1); 2])?;
+    /// # let mut set = NodeSet::new(group, nodes)?;
+    /// # let array: Array<i64> = set.array(&mapping)?;
+    /// set.reflect_async(&array, &Reflect::whole(), 1).await?;
+    /// set.wait_async_on(&[1], &[0..2, 0..1]).await?; // nodes 0 and 1 wait
+    /// assert!(array.view().is_ok() || set.me() >= 2);
+    /// set.wait_async(&[1]).await?; // the others do
+    /// # set.barrier().await?;
+    /// # Ok(())
+    /// # }
+    /// # checks::documented::run(4, &program);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`NodeSet::wait_async`]; [`crate::MappingError::NodeRanges`], at all nodes.
+    pub async fn wait_async_on(&mut self, ids: &[u64], on: &[Range<usize>]) -> Result<()> {
+        if self.nodes().is_within(self.me(), on)? { self.wait_async(ids).await } else { Ok(()) }
     }
 
     /// Returns whether all communications of this id are complete; `true` if none has it

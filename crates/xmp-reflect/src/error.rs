@@ -1,6 +1,7 @@
 //! The errors of calls.
 
 use crate::{mapping::MappingError, plan::PlanError};
+use core::ops::RangeInclusive;
 use prdma_offload::{LayoutError, PrdmaError};
 use rdma_fabric::{FabricError, Rank};
 use rma_lock::WindowError;
@@ -79,6 +80,29 @@ pub enum XmpError {
         transport: String,
         /// The reason.
         why: String,
+    },
+    /// An id that is not a tag of the machine's RDMA interface.
+    #[error(
+        "id {id} is not a tag: asynchronous reflects by transport {transport} can have ids {} to {}",
+        .allowed.start(), .allowed.end()
+    )]
+    AsyncId {
+        /// The transport.
+        transport: String,
+        /// The id given.
+        id: u64,
+        /// The possible ids.
+        allowed: RangeInclusive<u64>,
+    },
+    /// A node set of some ranks, on a machine whose RDMA interface needs all of them.
+    #[error("transport {transport} needs a node set of all {ranks} ranks, not of {nodes}")]
+    NotWorld {
+        /// The transport.
+        transport: String,
+        /// Nodes of the set.
+        nodes: usize,
+        /// Ranks of the job.
+        ranks: usize,
     },
     /// No transport has this name.
     #[error("{name:?} is not a transport: the transports are {known}")]

@@ -55,5 +55,5 @@ pub use mapping::{Align, Bounds, Format, Mapping, MappingError, Nodes, Order, Pa
 pub use node_set::NodeSet;
 pub use plan::{Corners, Plan, PlanError, Split, Transfer, Widths};
 pub use prdma_offload::Element;
-pub use reflect::{Explanation, Line, Reflect, Reflected, Schedule, Transport};
+pub use reflect::{Explanation, Line, RdmaLimits, Reflect, Reflected, Schedule, Transport};
 pub use work::{Indices, IndicesIter, Peeled};

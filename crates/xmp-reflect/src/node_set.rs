@@ -1,6 +1,10 @@
 //! The nodes that execute together.
 
-use crate::{Array, Element, Mapping, Nodes, Result, XmpError, asynchronous::Table, reflect::Transport};
+use crate::{
+    Array, Element, Mapping, Nodes, Result, XmpError,
+    asynchronous::Table,
+    reflect::{RdmaLimits, Transport},
+};
 use core::hash::{Hash, Hasher};
 use rdma_fabric::{Fabric, Group};
 use std::hash::DefaultHasher;
@@ -44,6 +48,7 @@ pub struct NodeSet {
     pub(crate) table: Table,
     /// The transport of reflects without an explicit transport.
     pub(crate) transport: Transport,
+    pub(crate) limits: RdmaLimits,
 }
 
 impl NodeSet {
@@ -56,13 +61,26 @@ impl NodeSet {
         if group.len() != nodes.size() {
             return Err(XmpError::NodeSet { nodes: nodes.size(), ranks: group.len() });
         }
-        Ok(NodeSet { group, nodes, table: Table::default(), transport: Transport::of_environment()? })
+        Ok(NodeSet {
+            group,
+            nodes,
+            table: Table::default(),
+            transport: Transport::of_environment()?,
+            limits: RdmaLimits::NONE,
+        })
     }
 
     /// Returns this set, with a transport for reflects without an explicit one.
     #[must_use]
     pub fn with_transport(self, transport: Transport) -> Self {
         NodeSet { transport, ..self }
+    }
+
+    /// Returns this set, with the limits of a machine for reflects by RDMA: the same at all nodes,
+    /// and before the first reflect.
+    #[must_use]
+    pub fn with_limits(self, limits: RdmaLimits) -> Self {
+        NodeSet { limits, ..self }
     }
 
     /// Returns the shape of the set.

@@ -50,6 +50,14 @@ pub enum MappingError {
         /// The extents of the node set.
         extents: Vec<usize>,
     },
+    /// Ranges of coordinates that do not fit a node set.
+    #[error("ranges {ranges:?} are not inside a node set of extents {extents:?}")]
+    NodeRanges {
+        /// The ranges given.
+        ranges: Vec<Range<usize>>,
+        /// The extents of the node set.
+        extents: Vec<usize>,
+    },
     /// The lower bound of a dimension is above its upper bound.
     #[error("dimension {dim} of the {of} has bounds {}..{}, the wrong way round", .bounds.start, .bounds.end)]
     Reversed {

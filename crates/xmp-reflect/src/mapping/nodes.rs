@@ -1,6 +1,7 @@
 //! Node sets.
 
 use super::MappingError;
+use core::ops::Range;
 
 /// The largest number of dimensions of a node set, a template and an array.
 pub const MOST_DIMS: usize = 7;
@@ -91,6 +92,20 @@ impl Nodes {
         // Neither strides nor extents are 0.
         let along = |(stride, extent): (&usize, &usize)| node.checked_div(*stride)?.checked_rem(*extent);
         Ok(self.strides.iter().zip(&self.extents).map(|dim| along(dim).unwrap_or(0)).collect())
+    }
+
+    /// Returns whether the coordinates of a node are in these ranges, one for each dimension (a
+    /// *nodes-ref*, such as `p(1:2, *)`).
+    ///
+    /// # Errors
+    /// [`MappingError::NodeRanges`] for another number of ranges, or a range beyond the extent;
+    /// [`MappingError::NoSuchNode`].
+    pub(crate) fn is_within(&self, node: usize, ranges: &[Range<usize>]) -> Result<bool, MappingError> {
+        let inside = ranges.iter().zip(&self.extents).all(|(range, extent)| range.end <= *extent);
+        if !inside || ranges.len() != self.dims() {
+            return Err(MappingError::NodeRanges { ranges: ranges.to_vec(), extents: self.extents.to_vec() });
+        }
+        Ok(self.coordinates(node)?.iter().zip(ranges).all(|(at, range)| range.contains(at)))
     }
 
     /// Returns the number of the node at these coordinates.

@@ -12,12 +12,14 @@
 //! is dropped.
 
 mod explain;
+mod limits;
 mod request;
 mod schedule;
 mod transport;
 mod windows;
 
 pub use explain::{Explanation, Line};
+pub use limits::RdmaLimits;
 pub use request::Reflect;
 pub use schedule::{Reflected, Schedule};
 pub use transport::Transport;
@@ -38,8 +40,8 @@ impl NodeSet {
     ///
     /// # Errors
     /// [`XmpError::Plan`], [`XmpError::OtherNodes`], [`XmpError::Disagreement`],
-    /// [`XmpError::ElsewhereFailed`], [`XmpError::Transport`], all of them before anything was
-    /// moved, and as long as there is no schedule; [`XmpError::InFlight`];
+    /// [`XmpError::ElsewhereFailed`], [`XmpError::Transport`], [`XmpError::NotWorld`], all of them
+    /// before anything was moved, and as long as there is no schedule; [`XmpError::InFlight`];
     /// [`prdma_offload::PrdmaError::InUse`] if there is a view that the reflect would change;
     /// errors of the fabric, including the loss of a neighbour.
     pub async fn reflect<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<()> {
@@ -53,8 +55,9 @@ impl NodeSet {
     /// [`prdma_offload::PrdmaError::InUse`]. Several communications may have one id. Global.
     ///
     /// # Errors
-    /// As [`NodeSet::reflect`].
+    /// As [`NodeSet::reflect`]; [`XmpError::AsyncId`] for an id outside the set's [`RdmaLimits`].
     pub async fn reflect_async<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect, id: u64) -> Result<()> {
+        self.admits_id(self.transport_of(reflect), id)?;
         let mut schedule = self.schedule_of(array, reflect).await?;
         schedule.start().await?;
         let (kept, request, schedule) = schedule.in_flight(id);
@@ -83,7 +86,7 @@ impl NodeSet {
     /// arrived.
     ///
     /// # Errors
-    /// As [`NodeSet::reflect`].
+    /// As [`NodeSet::reflect_async`].
     pub async fn reduce_shadow_async<T: Element>(
         &mut self,
         array: &Array<T>,
@@ -91,6 +94,7 @@ impl NodeSet {
         add: fn(T, T) -> T,
         id: u64,
     ) -> Result<()> {
+        self.admits_id(self.transport_of(reflect), id)?;
         let mut schedule = self.reflect_with(array, reflect, add).await?;
         schedule.start().await?;
         let (kept, request, schedule) = schedule.in_flight(id);
@@ -105,6 +109,11 @@ impl NodeSet {
     /// As [`NodeSet::reflect`].
     pub async fn explain<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<Explanation> {
         Ok(self.schedule_of(array, reflect).await?.explain())
+    }
+
+    /// Returns the transport that executes a reflect.
+    fn transport_of(&self, reflect: &Reflect) -> Transport {
+        reflect.transport().unwrap_or(self.transport).chosen(self.fabric()).transport
     }
 
     async fn schedule_of<T: Element>(&mut self, array: &Array<T>, reflect: &Reflect) -> Result<Taken> {

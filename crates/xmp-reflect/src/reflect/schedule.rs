@@ -80,7 +80,7 @@ impl Schedule {
         let asked = reflect.transport().unwrap_or(set.transport);
         let choice = asked.chosen(set.fabric());
         let Choice { transport, why, options } = choice;
-        let prepared = Prepared::new(set, arrays, reflect, |plan| plan);
+        let prepared = set.admits(transport).and_then(|()| Prepared::new(set, arrays, reflect, |plan| plan));
         let mappings: Vec<&Mapping> = arrays.iter().map(|array| array.mapping()).collect();
         let prepared = set.agree("arguments of a reflect", (mappings, reflect, transport), prepared).await?;
         if options.is_some() {
@@ -116,7 +116,8 @@ impl Schedule {
     ) -> Result<Self> {
         let asked = reflect.transport().unwrap_or(set.transport);
         let choice = asked.chosen(set.fabric());
-        let prepared = Prepared::new(set, &[array], reflect, Plan::reversed);
+        let prepared = set.admits(choice.transport);
+        let prepared = prepared.and_then(|()| Prepared::new(set, &[array], reflect, Plan::reversed));
         // Received pieces are stored outside the array, one after another.
         let prepared = prepared.and_then(|prepared| {
             let cells = prepared.receives.iter().map(|line| line.transfer.section.cells()).sum();

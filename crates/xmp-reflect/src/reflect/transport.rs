@@ -78,6 +78,12 @@ impl Transport {
         std::env::var(Transport::VARIABLE).map_or(Ok(Transport::Auto), |name| name.parse())
     }
 
+    /// Returns whether it puts blocks by remote memory access, in the paper's terms: neither by
+    /// messages nor through windows.
+    pub(super) fn is_rdma(self) -> bool {
+        matches!(self, Transport::Blocks | Transport::Fast | Transport::Mrc | Transport::Barriers)
+    }
+
     /// Returns the transport that is used if this one is requested.
     pub(super) fn chosen(self, fabric: &Fabric) -> Choice {
         let caps = fabric.caps();

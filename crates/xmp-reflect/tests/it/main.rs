@@ -9,6 +9,7 @@ mod expected;
 mod issue;
 mod loops;
 mod mutants;
+mod on_nodes;
 mod published;
 mod random;
 mod reduces;
