@@ -18,6 +18,7 @@ pub fn compare(runs: &XmpRuns) -> Vec<Row> {
             (_, Some(ordering)) => holds(runs, ordering).map(truth),
             // Two layers of 129 cells, in 16 rows and those of the shadow on both sides.
             ("X4", _) => Some(truth(i == Some((2 * 129 * 8 * (16 + 2 * 2), 16 + 2 * 2)))),
+            ("X5", _) => Some(truth(runs.tags.iter().copied().eq(0..=14))),
             ("X7-flat", _) => flat_holds(runs).map(truth),
             ("X10", _) => i.map(|(bytes, blocks)| bytes as f64 / blocks as f64),
             ("X10-blocks", _) => i.map(|(_, blocks)| blocks as f64),

@@ -129,7 +129,7 @@ impl XmpPlan {
         // Two versions have barriers, for which two sizes are compared.
         let at_default = if self.ranges.is_empty() { 0 } else { ranges::SWEPT.len() + 2 * 2 };
         let what_if = if self.what_if { runs::WHAT_IF.len() } else { 0 };
-        self.nodes.len() * self.versions.len() + flat + what_if + at_default + ranges
+        self.nodes.len() * self.versions.len() + flat + what_if + at_default + ranges + 1
     }
 
     /// Returns the paper's grid on these numbers of ranks in i and j.

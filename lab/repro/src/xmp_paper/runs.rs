@@ -51,8 +51,12 @@ pub struct XmpRuns {
     pub what_if: Vec<(&'static str, f64, f64)>,
     /// One entry for each assumed constant of the plan.
     pub swept: Vec<Swept>,
+    /// The ids that asynchronous reflects by RDMA can have.
+    pub tags: Vec<u64>,
     /// The jobs of the what-if cases, and those with all defaults.
     others: Vec<JobRecord>,
+    /// The job of the ids.
+    tagged: JobRecord,
     /// The timeline that the plan requests; also `None` if the plan has no such job.
     pub timeline: Option<Timeline>,
 }
@@ -94,7 +98,7 @@ impl XmpRuns {
     /// Returns the jobs, in the order of their execution.
     pub fn jobs(&self) -> impl Iterator<Item = &JobRecord> {
         let runs = self.runs.iter().chain(&self.flat).map(|run| &run.job);
-        runs.chain(&self.others).chain(self.swept.iter().map(|swept| &swept.job))
+        runs.chain(&self.others).chain(self.swept.iter().map(|swept| &swept.job)).chain([&self.tagged])
     }
 }
 
@@ -133,6 +137,7 @@ pub fn run(plan: &XmpPlan, progress: &mut Progress) -> Result<XmpRuns, ReproErro
         }
     }
     let swept = plan.ranges.iter().map(|assumed| running.range(assumed, &defaults)).collect::<Result<_, _>>()?;
+    let (tags, tagged) = running.tags()?;
     let timeline = running.end();
-    Ok(XmpRuns { plan: plan.clone(), runs, flat, what_if, swept, others, timeline })
+    Ok(XmpRuns { plan: plan.clone(), runs, flat, what_if, swept, tags, others, tagged, timeline })
 }

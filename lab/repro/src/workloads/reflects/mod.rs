@@ -12,9 +12,11 @@ mod by_hand;
 mod faces;
 mod gathered;
 mod messages;
+mod tags;
 
 pub use by_hand::Meeting;
 pub use faces::{Face, Grid, faces};
+pub use tags::accepted_ids;
 pub use xmp_reflect::Transport;
 
 use super::{RankFuture, Together};

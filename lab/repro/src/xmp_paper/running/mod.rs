@@ -11,7 +11,7 @@ use crate::{
     simulate::{BEGIN, Cost, JobRecord, Runner, Setting},
     workloads::{
         Together,
-        reflects::{Dynamics, Library, Order, Took, Transport, dynamics},
+        reflects::{Dynamics, Library, Order, Took, Transport, accepted_ids, dynamics},
     },
 };
 use rdma_fabric::Time;
@@ -20,6 +20,9 @@ use tofu2_sim::virt::{NetworkModel, Platform, Timeline};
 /// All ranks begin after the end of set-up, and stay until all have finished.
 pub(super) const TOGETHER: Together =
     Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000_000) };
+
+/// A number of ids.
+const MORE_THAN_TAGS: u64 = 20;
 
 impl XmpPlan {
     /// Returns the workload for these numbers of ranks in i and j.
@@ -179,6 +182,20 @@ impl<'a> Running<'a> {
         }
         self.further.push((version, took[1].saturating_sub(took[0])));
         Ok(joined(format!("{version}, one array, 16 and 1024 nodes"), &jobs))
+    }
+
+    /// Runs asynchronous reflects by RDMA under more ids than there are tags. Returns the ids that
+    /// all ranks accept.
+    pub(super) fn tags(&mut self) -> Result<(Vec<u64>, JobRecord), ReproError> {
+        let shape = Shape::new(&[2, 2]);
+        let grid = small(self.plan.dynamics(Library::Arrays(Transport::Barriers), sides(shape)), shape).grid;
+        let setting = self.setting(Version::Rdma.machine(&self.plan.platform), shape, 1);
+        let simulated =
+            self.runner.run("ids of asynchronous reflects by RDMA".to_owned(), setting, &async |fabric| {
+                accepted_ids(fabric, grid, 0..MORE_THAN_TAGS).await
+            })?;
+        let of_all = |id: &u64| simulated.outs.iter().all(|of| of.contains(id));
+        Ok(((0..MORE_THAN_TAGS).filter(of_all).collect(), simulated.job))
     }
 
     pub(super) fn range(
