@@ -6,5 +6,7 @@
 pub(crate) const START: &str = "prdma.start";
 /// Packing or unpacking blocks, per byte.
 pub(crate) const PACK: &str = "pack";
+/// The start and the end of threads that share a copy.
+pub(crate) const FORK: &str = "fork";
 /// Copying or folding whole blocks, per byte.
 pub(crate) const COPY: &str = "copy";

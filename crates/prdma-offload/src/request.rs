@@ -7,6 +7,7 @@ use crate::{
     cost,
     engine::{self, Engine, Progress},
     init::{Blocks, Channel, Made, Staged},
+    packing::Packing,
 };
 use core::fmt;
 use rdma_fabric::join;
@@ -32,6 +33,7 @@ pub struct Request {
     iteration: u64,
     /// Scratch space for folding.
     scratch: Vec<u8>,
+    packing: Packing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +59,13 @@ impl Request {
     /// Makes a request; with a reduction, that of an allreduce.
     pub(crate) fn of(made: Made, claims: ClaimSet, reduction: Option<Reduction>) -> Self {
         let claims = claims.guarded(made.guarded.is_some());
-        Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch: Vec::new() }
+        let (scratch, packing) = (Vec::new(), Packing::serial());
+        Request { made, claims, state: State::Inactive, reduction, iteration: 0, scratch, packing }
+    }
+
+    /// Sets the threads that pack and unpack at this member; by default, the calling thread.
+    pub fn pack_by(&mut self, packing: Packing) {
+        self.packing = packing;
     }
 
     /// Returns the form in which iterations are executed; the same at all members.
@@ -137,7 +145,7 @@ impl Request {
 
     async fn begin(&mut self) -> engine::Result<()> {
         self.made.fabric.charge(cost::START).await;
-        self.made.connections.pack().map_err(Box::new)?;
+        self.made.connections.pack(&self.packing).map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
             reduction.begin(self.iteration).map_err(Box::new)?;
         }
@@ -242,7 +250,7 @@ impl Request {
 
     /// Charges the time of copying. Boxed, so that a request that copies nothing has small futures.
     async fn copied(&self, blocks: &[Staged], of_reduction: impl Fn(&Reduction) -> usize) {
-        Staged::charge(&self.made.fabric, blocks).await;
+        Staged::charge(&self.made.fabric, &self.packing, blocks).await;
         if let Some(reduction) = &self.reduction {
             self.made.fabric.charge_bytes(cost::COPY, of_reduction(reduction)).await;
         }
@@ -262,7 +270,7 @@ impl Request {
 
     /// Moves the received data to their destinations.
     fn unpack(&mut self) -> engine::Result<()> {
-        self.made.connections.unpack().map_err(Box::new)?;
+        self.made.connections.unpack(&self.packing).map_err(Box::new)?;
         if let Some(reduction) = &self.reduction {
             reduction.finish(self.iteration, &mut self.scratch).map_err(Box::new)?;
         }

@@ -17,20 +17,28 @@ const CHUNK: usize = 4096;
 ///
 /// # Errors
 /// Those of the fabric; the content of the destination is then unspecified.
+pub(crate) fn copy((source, taken): (&Memory, &Layout), (sink, given): (&Memory, &Layout)) -> Result<()> {
+    copy_runs((source, taken, taken.runs()), (sink, given, given.runs()))
+}
+
+/// Copies as [`copy`] does, some runs of one layout to some of another, with the same number of
+/// bytes.
+///
+/// # Errors
+/// As [`copy`].
 #[inline(never)]
-pub(crate) fn copy(from: (&Memory, &Layout), to: (&Memory, &Layout)) -> Result<()> {
-    let ((source, taken), (sink, given)) = (from, to);
-    debug_assert_eq!(taken.bytes(), given.bytes());
-    if taken.bytes() == 0 {
+pub(crate) fn copy_runs(from: (&Memory, &Layout, Runs), to: (&Memory, &Layout, Runs)) -> Result<()> {
+    let ((source, taken, _), (sink, given, _)) = (&from, &to);
+    if taken.bytes() == 0 || given.bytes() == 0 {
         return Ok(());
     }
     if source.width() != sink.width() {
         let mut bytes = Vec::new();
-        source.gather(taken, &mut bytes)?;
-        return sink.scatter(given, &bytes);
+        source.gather(from.2, &mut bytes)?;
+        return sink.scatter(to.2, &bytes);
     }
-    let fabric = &source.allocation.fabric;
-    with_width!(source.width(), W => copy_cells(fabric, Side::<W>::new(from)?, Side::<W>::new(to)?))
+    let (fabric, width) = (&source.allocation.fabric, source.width());
+    with_width!(width, W => copy_cells(fabric, Side::<W>::new(from)?, Side::<W>::new(to)?))
 }
 
 fn copy_cells<W: Pod>(fabric: &Fabric, mut source: Side<W>, mut sink: Side<W>) -> Result<()> {
@@ -71,11 +79,11 @@ struct Side<W: Pod> {
 }
 
 impl<W: Pod> Side<W> {
-    fn new((memory, layout): (&Memory, &Layout)) -> Result<Self> {
+    fn new((memory, layout, runs): (&Memory, &Layout, Runs)) -> Result<Self> {
         let (start, end) = (layout.offset, layout.end());
         let (allocation, cells) = (&memory.allocation, (end - start) as usize / size_of::<W>());
         let span = allocation.region().span(&allocation.fabric, start as usize, cells)?;
-        Ok(Side { span, start, runs: layout.runs(), run: 0..0 })
+        Ok(Side { span, start, runs, run: 0..0 })
     }
 
     /// Returns the next contiguous cells, at most `most`.

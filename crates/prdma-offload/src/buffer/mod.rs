@@ -6,13 +6,17 @@ mod in_place;
 mod view;
 mod width;
 
-pub(crate) use between::copy;
+pub(crate) use between::{copy, copy_runs};
 pub(crate) use claims::{ClaimSet, Use};
 pub(crate) use in_place::{data_handle, lends, tables_handle, words_handle};
 pub use view::{Element, Rows, RowsMut, View, ViewMut};
 pub(crate) use width::{Cells, Width, with_width};
 
-use crate::{PrdmaError, Result, init::Block, layout::Layout};
+use crate::{
+    PrdmaError, Result,
+    init::Block,
+    layout::{Layout, Runs},
+};
 use claims::{ClaimTable, NoViews};
 use core::{fmt, marker::PhantomData};
 use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey};
@@ -203,16 +207,16 @@ impl Allocation {
         Err(FabricError::out_of_bounds(addr, len, self.bytes as u64).into())
     }
 
-    /// Replaces the content of `out` with the bytes of `layout`, one after the other.
-    fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
+    /// Replaces the content of `out` with the bytes of `runs`, one after the other.
+    fn gather(&self, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        with_width!(self.width, W => Cells::<W>::gather(&self.fabric, self.region(), layout.runs(), out)?);
+        with_width!(self.width, W => Cells::<W>::gather(&self.fabric, self.region(), runs, out)?);
         Ok(())
     }
 
-    /// Writes `bytes`, one after the other, to the bytes of `layout`.
-    fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        with_width!(self.width, W => Cells::<W>::scatter(&self.fabric, self.region(), layout.runs(), bytes)?);
+    /// Writes `bytes`, one after the other, to the bytes of `runs`.
+    fn scatter(&self, runs: Runs, bytes: &[u8]) -> Result<()> {
+        with_width!(self.width, W => Cells::<W>::scatter(&self.fabric, self.region(), runs, bytes)?);
         Ok(())
     }
 }
@@ -317,13 +321,13 @@ impl Memory {
         &self.allocation.claims
     }
 
-    /// Replaces the content of `out` with the bytes of `layout`, one after the other.
-    pub(crate) fn gather(&self, layout: &Layout, out: &mut Vec<u8>) -> Result<()> {
-        self.allocation.gather(layout, out)
+    /// Replaces the content of `out` with the bytes of `runs`, one after the other.
+    pub(crate) fn gather(&self, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
+        self.allocation.gather(runs, out)
     }
 
-    /// Writes `bytes`, one after the other, to the bytes of `layout`.
-    pub(crate) fn scatter(&self, layout: &Layout, bytes: &[u8]) -> Result<()> {
-        self.allocation.scatter(layout, bytes)
+    /// Writes `bytes`, one after the other, to the bytes of `runs`.
+    pub(crate) fn scatter(&self, runs: Runs, bytes: &[u8]) -> Result<()> {
+        self.allocation.scatter(runs, bytes)
     }
 }

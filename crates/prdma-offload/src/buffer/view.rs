@@ -123,7 +123,7 @@ impl<'b, T: Element> Lent<'b, T> {
         let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
         if allocation.mapped.is_none() {
             let mut gathered = Vec::new();
-            allocation.gather(&layout, &mut gathered)?;
+            allocation.gather(layout.runs(), &mut gathered)?;
             lent.copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
             bytemuck::cast_slice_mut(&mut lent.copy).copy_from_slice(&gathered);
         }
@@ -178,7 +178,7 @@ impl<'b, T: Element> Lent<'b, T> {
         let bytes = |elements: usize| elements.saturating_mul(size_of::<T>()) as u64;
         let loops: Vec<_> = self.dims().iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
         let layout = Layout::strided(bytes(self.start), bytes(self.run), &loops)?;
-        self.allocation.scatter(&layout, bytemuck::cast_slice(&self.copy))
+        self.allocation.scatter(layout.runs(), bytemuck::cast_slice(&self.copy))
     }
 }
 

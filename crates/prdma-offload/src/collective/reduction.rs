@@ -47,9 +47,9 @@ impl Reduction {
     pub(crate) fn finish(&self, iteration: u64, scratch: &mut Vec<u8>) -> Result<()> {
         let bytes = self.result.layout.bytes() as usize;
         let area = self.alternating.map_or(Area::Result, |_| Area::alternating(iteration));
-        self.areas[area as usize].gather(&Layout::first((bytes * self.members) as u64), scratch)?;
+        self.areas[area as usize].gather(Layout::first((bytes * self.members) as u64).runs(), scratch)?;
         scratch.rotate_right(self.alternating.unwrap_or(0) * bytes);
-        self.result.memory.scatter(&self.result.layout, &(self.fold)(scratch, bytes))
+        self.result.memory.scatter(self.result.layout.runs(), &(self.fold)(scratch, bytes))
     }
 }
 

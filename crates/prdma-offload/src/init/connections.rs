@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{
     PrdmaError, Result,
-    buffer::{Memory, Width, copy},
-    cost,
-    layout::Layout,
+    buffer::{Memory, Width, copy_runs},
+    layout::{Layout, Runs},
+    packing::Packing,
 };
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, join};
 
@@ -71,21 +71,32 @@ impl Staged {
     }
 
     /// Charges the time for packing or unpacking blocks.
-    pub(crate) async fn charge(fabric: &Fabric, blocks: &[Staged]) {
-        let bytes: u64 = blocks.iter().map(|staged| staged.layout.bytes()).sum();
-        if bytes > 0 {
-            fabric.charge_bytes(cost::PACK, bytes as usize).await;
-        }
+    pub(crate) async fn charge(fabric: &Fabric, packing: &Packing, blocks: &[Staged]) {
+        packing.cost(blocks.iter().map(|staged| (staged.layout.count(), staged.layout.bytes()))).charge(fabric).await;
     }
 
     /// Copies the block from the program's buffer to the staging memory.
-    pub(crate) fn pack(&self) -> Result<()> {
-        copy((&self.program, &self.layout), (&self.staging, &self.staged()))
+    pub(crate) fn pack(&self, packing: &Packing) -> Result<()> {
+        self.shared(packing, |program, staged| {
+            copy_runs((&self.program, &self.layout, program), (&self.staging, &staged, staged.runs()))
+        })
     }
 
     /// Copies the block from the staging memory to the program's buffer.
-    pub(crate) fn unpack(&self) -> Result<()> {
-        copy((&self.staging, &self.staged()), (&self.program, &self.layout))
+    pub(crate) fn unpack(&self, packing: &Packing) -> Result<()> {
+        self.shared(packing, |program, staged| {
+            copy_runs((&self.staging, &staged, staged.runs()), (&self.program, &self.layout, program))
+        })
+    }
+
+    /// Copies in shares: `copy` receives the runs of a share in the program's buffer, and the same
+    /// bytes in the staging memory. The shares are disjoint on both sides.
+    fn shared(&self, packing: &Packing, copy: impl Fn(Runs, Layout) -> Result<()> + Sync) -> Result<()> {
+        let Layout { run, .. } = self.layout;
+        packing.copy(self.layout.count(), self.layout.bytes(), |share| {
+            let staged = Layout::range(self.start + share.start * run, (share.end - share.start) * run);
+            copy(self.layout.runs_in(share), staged)
+        })
     }
 
     /// Returns the location of the block in the staging memory.
@@ -111,13 +122,13 @@ impl Connections {
     }
 
     /// Packs the blocks to be packed.
-    pub(crate) fn pack(&self) -> Result<()> {
-        self.packs.iter().try_for_each(Staged::pack)
+    pub(crate) fn pack(&self, packing: &Packing) -> Result<()> {
+        self.packs.iter().try_for_each(|staged| staged.pack(packing))
     }
 
     /// Unpacks the blocks that were received packed.
-    pub(crate) fn unpack(&self) -> Result<()> {
-        self.unpacks.iter().try_for_each(Staged::unpack)
+    pub(crate) fn unpack(&self, packing: &Packing) -> Result<()> {
+        self.unpacks.iter().try_for_each(|staged| staged.unpack(packing))
     }
 
     /// Assigns the next channel the memory of its blocks, or staging memory for those that are

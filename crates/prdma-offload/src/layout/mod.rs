@@ -15,10 +15,12 @@
 mod build;
 mod overlap;
 mod pieces;
+mod runs;
 
 pub use pieces::{Piece, count_blocks, pieces};
+pub use runs::Runs;
 
-use core::iter::FusedIterator;
+use core::ops::Range;
 
 /// The largest number of distances of a layout.
 pub const MOST_DIMS: usize = 7;
@@ -75,6 +77,11 @@ impl Layout {
     /// Returns the runs in order, each with its offset and length in bytes.
     pub fn runs(&self) -> Runs {
         Runs::new(*self)
+    }
+
+    /// Returns the runs with these numbers, counted from 0, in order; those that exist.
+    pub(crate) fn runs_in(&self, numbers: Range<u64>) -> Runs {
+        Runs::range(*self, numbers)
     }
 
     /// Returns the distances in use, outermost first.
@@ -186,49 +193,6 @@ impl Layout {
         (layout.to_words() == words).then_some(layout)
     }
 }
-
-/// The runs of a [`Layout`] in order: offset and length of each, in bytes.
-#[derive(Clone, Debug)]
-pub struct Runs {
-    layout: Layout,
-    /// The start of the next run.
-    at: u64,
-    /// The index of the next run in each dimension.
-    index: [u64; MOST_DIMS],
-    left: u64,
-}
-
-impl Runs {
-    pub(super) fn new(layout: Layout) -> Runs {
-        Runs { at: layout.offset, index: [0; MOST_DIMS], left: layout.count(), layout }
-    }
-}
-
-impl Iterator for Runs {
-    type Item = (u64, u64);
-
-    fn next(&mut self) -> Option<(u64, u64)> {
-        self.left = self.left.checked_sub(1)?;
-        let at = self.at;
-        for ((count, stride), index) in self.layout.dims().iter().zip(&mut self.index).rev() {
-            *index += 1;
-            if *index < *count {
-                self.at += stride;
-                break;
-            }
-            *index = 0;
-            self.at -= (count - 1) * stride;
-        }
-        Some((at, self.layout.run))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left);
-        (left.unwrap_or(usize::MAX), left.ok())
-    }
-}
-
-impl FusedIterator for Runs {}
 
 /// A layout that is invalid, or does not match its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,7 @@ use crate::{
     engine::transfer,
     init::{Block, Outgoing, Staged},
     layout::{count_blocks, pieces},
+    packing::Packing,
 };
 use core::slice;
 use fabric_offload::{Triggers, triggered::put_behind};
@@ -61,8 +62,8 @@ impl OutBox {
         let (mut memory, mut from) = (block.memory.clone(), block.layout);
         if !from.is_contiguous() && count_blocks(&from, &offer.layout) > DIRECT_BLOCKS {
             let staged = Staged::new(fabric, block)?;
-            staged.pack()?;
-            Staged::charge(fabric, slice::from_ref(&staged)).await;
+            staged.pack(&Packing::serial())?;
+            Staged::charge(fabric, &Packing::serial(), slice::from_ref(&staged)).await;
             (memory, from) = (staged.staging().clone(), Layout::first(mine));
         }
         let pieces = pieces(&from, &offer.layout, u32::MAX)?;
@@ -114,8 +115,8 @@ impl InBox {
             });
         }
         if let Some(staged) = staged {
-            staged.unpack()?;
-            Staged::charge(fabric, slice::from_ref(&staged)).await;
+            staged.unpack(&Packing::serial())?;
+            Staged::charge(fabric, &Packing::serial(), slice::from_ref(&staged)).await;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! `mpi` is charged for each send and each receive, `mpi.setup` in addition for each that is not
 //! persistent, `mpi.block` for each block of a derived datatype, at both ends. `fjmpi` is the
 //! extended RDMA interface above a command of the network, as on FX100. `xmp.reflect` is the work
-//! of XcalableMP's runtime for an array, `xmp.fork` the start and the end of threads in a loop,
+//! of XcalableMP's runtime for an array, `fork` the start and the end of threads in a loop,
 //! `xmp.act` the table of asynchronous communications, for an array.
 
 use super::{
@@ -59,7 +59,7 @@ pub(super) fn k() -> Vec<Constant> {
         "software.mpi.setup" = 300_000 Picoseconds: "assumed: a send or receive that is not persistent, besides";
         "software.mpi.block" = 50_000 Picoseconds: "assumed: one block of a derived datatype, at either end";
         "software.xmp.reflect" = 500_000 Picoseconds: "assumed: XcalableMP's runtime, for an array";
-        "software.xmp.fork" = 500_000 Picoseconds: "assumed: threads start and end a loop, with the hardware's barrier";
+        "software.fork" = 500_000 Picoseconds: "assumed: threads start and end a loop, with the hardware's barrier";
         "software.xmp.act" = 5_000_000 Picoseconds: "assumed: the table of asynchronous communications, for an array";
     };
     let mut queues = tofu2_queues();

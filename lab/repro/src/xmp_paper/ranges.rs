@@ -49,7 +49,7 @@ pub const RANGES: [Assumed; 14] = [
     assumed(CELL, [12_500, 50_000], &SWEPT, "a stage of a cell, by all of a node's threads"),
     assumed(IMBALANCE, [0, 1_000], &SWEPT, "how much longer a rank computes at most"),
     assumed("software.pack", [125_000, 500_000], &[Mpi, Pack, Datatypes, Async, Overlap], "packing by one thread"),
-    assumed("software.xmp.fork", [250_000, 1_000_000], &[Mpi, Pack], "threads start and end"),
+    assumed("software.fork", [250_000, 1_000_000], &[Mpi, Pack], "threads start and end"),
     assumed("software.mpi", [300_000, 1_200_000], &MESSAGES, "MPI, each message"),
     assumed("software.mpi.setup", [150_000, 600_000], &[Mpi], "message that is not persistent, besides"),
     assumed("software.mpi.block", [25_000, 100_000], &DERIVED, "block of a derived datatype"),

@@ -132,7 +132,7 @@ impl Dynamics {
     async fn fork(&self, fabric: &Fabric) {
         if self.threads {
             for _ in 0..FACES {
-                fabric.charge("xmp.fork").await;
+                fabric.charge("fork").await;
             }
         }
     }
