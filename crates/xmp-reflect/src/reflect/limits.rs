@@ -10,7 +10,8 @@ use core::ops::RangeInclusive;
 /// outside the limits is refused before anything is moved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RdmaLimits {
-    /// The ids of asynchronous reflects, which the interface gets as tags.
+    /// The ids of asynchronous reflects, which the interface gets as tags. Each node checks its own
+    /// id, which is the same at all nodes that take part in a reflect.
     pub ids: RangeInclusive<u64>,
     /// Whether only node sets of all ranks are possible, because ranks are those of the whole job.
     pub world_only: bool,
