@@ -1,6 +1,6 @@
 //! The BLACS library on one rank.
 
-use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, losses::Silence, scope::INDICES};
+use crate::{BlacsError, Grid, GridMap, Order, Result, grid::Family, lines::Lines, losses::Silence, scope::INDICES};
 use core::{future::Future, time::Duration};
 use fmpl::{Fmpl, Threads};
 use rdma_fabric::{Fabric, provider::Boxed};
@@ -113,8 +113,9 @@ impl Blacs {
             let map = map?;
             let Family { colour, order } = Family::of(&map, self.me());
             let made = self.fmpl.create(colour, order).await?;
+            let lines = Lines::of(&mut self.fmpl, &map).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map, self.silence.clone()).await.map(Some)
+            Grid::new(communicator, lines, map, self.silence.clone()).await.map(Some)
         })
     }
 
@@ -155,7 +156,7 @@ impl Blacs {
             let Family { colour, order } = Family::of(&map, parent.member());
             let made = parent.split(&self.fmpl, colour, order).await?;
             let Some(communicator) = made else { return Ok(None) };
-            Grid::new(communicator, map, self.silence.clone()).await.map(Some)
+            Grid::new(communicator, Lines::default(), map, self.silence.clone()).await.map(Some)
         })
     }
 

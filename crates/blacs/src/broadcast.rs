@@ -2,11 +2,12 @@
 
 use crate::{
     BlacsError, Element, Grid, Matrix, MatrixMut, Memory, MemoryMut, Precision, Result, Scope, Shape, Topology, cost,
-    packing::View,
+    packing::{Incoming, Outgoing, View},
     scope::{Members, Space},
     topology::{Neighbours, Position},
 };
 use core::future::Future;
+use fmpl::FmplError;
 
 impl Grid {
     /// Sends a matrix to all other processes of the caller's scope (`vgebs2d`, `vtrbs2d`), which
@@ -53,6 +54,13 @@ impl Grid {
         self.losses.or_lost(scope, async move {
             self.fabric().charge(cost::MATRIX).await;
             shape.fits(precision.bytes())?;
+            if topology == Topology::Default
+                && let Some(line) = self.multicasting(scope)
+            {
+                let mut message = Outgoing::new(self.fabric(), View::Shared(memory), shape, precision.bytes());
+                line.multicast_from(&mut message).await?;
+                return message.read_all();
+            }
             let members = self.members(scope);
             let Members { count, me, .. } = members;
             let position = Position { members: count, me, root: me };
@@ -88,6 +96,20 @@ impl Grid {
             let Some(parent) = parent else {
                 return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
             };
+            if topology == Topology::Default
+                && let Some(line) = self.multicasting(scope)
+            {
+                let mut message = Incoming::new(self.fabric(), memory, shape, size);
+                let received = line.multicast_into(&mut message, root).await;
+                return match received {
+                    Ok(()) => message.written_all(),
+                    Err(FmplError::CountMismatch { bytes: sent, .. }) => {
+                        let (from, expected) = (self.place_of(members.member(root)), shape.bytes(size));
+                        Err(BlacsError::ShapeMismatch { from, sent, expected })
+                    }
+                    Err(error) => Err(error.into()),
+                };
+            }
             let space = Space::Of(scope);
             let received = self.take(members.member(parent), space, &mut *memory, shape, size).await;
             if let Err(error @ BlacsError::Fmpl(_)) = received {

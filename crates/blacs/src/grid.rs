@@ -2,6 +2,7 @@
 
 use crate::{
     BlacsError, GridMap, Parameters, Result,
+    lines::Lines,
     losses::{Losses, Silence},
     scope::{Counters, Scope},
 };
@@ -17,6 +18,7 @@ use rdma_fabric::{Fabric, Rank, provider::Boxed};
 pub struct Grid {
     /// Members are numbered along the rows.
     communicator: Communicator,
+    lines: Lines,
     map: GridMap,
     row: usize,
     column: usize,
@@ -38,20 +40,26 @@ impl Family {
         let order = place.map_or(0, |(row, column)| (row * map.columns() + column) as u64);
         Family { colour: place.map(|_| map.hash()), order }
     }
+
+    /// Returns the key of the process at `place` of a row or column.
+    pub(crate) fn of_line(map: &GridMap, line: usize, place: usize) -> Self {
+        Family { colour: Some(map.hash_of_line(line)), order: place as u64 }
+    }
 }
 
 impl Grid {
-    pub(crate) async fn new(communicator: Communicator, map: GridMap, silence: Silence) -> Result<Self> {
+    pub(crate) async fn new(communicator: Communicator, lines: Lines, map: GridMap, silence: Silence) -> Result<Self> {
         let (rows, columns, members) = (map.rows(), map.columns(), communicator.len());
         if members != rows * columns {
             // Other processes may still be creating the grid.
             communicator.finish().await?;
+            lines.finish().await?;
             return Err(BlacsError::DifferentGrids { rows, columns, members });
         }
         let (row, column) = (communicator.me() / columns, communicator.me() % columns);
         let losses = Losses::new(&communicator, (row, column), columns, silence)?;
         let (parameters, counters) = (Parameters::default(), Counters::new(members));
-        Ok(Grid { communicator, map, row, column, parameters, counters, losses })
+        Ok(Grid { communicator, lines, map, row, column, parameters, counters, losses })
     }
 
     /// Returns the number of rows.
@@ -120,6 +128,15 @@ impl Grid {
         &self.communicator
     }
 
+    /// Returns the communicator by which the network broadcasts to all of a scope, whose members have
+    /// their numbers in the scope.
+    pub(crate) fn multicasting(&self, scope: Scope) -> Option<&Communicator> {
+        match scope {
+            Scope::All => Some(&self.communicator).filter(|all| all.multicasts()),
+            Scope::Row | Scope::Column => self.lines.get(scope),
+        }
+    }
+
     /// Returns the caller's number along the rows.
     pub(crate) fn member(&self) -> usize {
         self.communicator.me()
@@ -178,7 +195,7 @@ impl Grid {
         let ended: Boxed<'static, Result<()>> = Box::pin(async move {
             let drained = self.drain().await;
             let finished = self.communicator.finish().await.map_err(BlacsError::from);
-            drained.and(finished)
+            drained.and(finished).and(self.lines.finish().await)
         });
         ended
     }

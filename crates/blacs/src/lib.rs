@@ -43,7 +43,8 @@
 //! receive. Messages between two processes arrive in order. Messages of different grids are
 //! independent, and so are those between two processes, along rows, along columns and of the whole
 //! grid. The receiver fetches a message that waits in the sender's memory without another call of
-//! the sender; a broadcast waits only for processes that have to forward it ([`Topology`]).
+//! the sender; a broadcast waits only for processes that have to forward it ([`Topology`]), and, where
+//! the network multicasts, one in the default topology for the members of the scope.
 //!
 //! # Repeatability
 //! Every receive names its sender, and operands are combined in an order that depends on the topology
@@ -65,6 +66,7 @@ mod cost;
 mod element;
 mod error;
 mod grid;
+mod lines;
 mod losses;
 mod map;
 mod memory;

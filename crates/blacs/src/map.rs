@@ -96,7 +96,16 @@ impl GridMap {
 
     /// Returns a hash of the map (FNV-1a), which is assumed to differ for different maps.
     pub(crate) fn hash(&self) -> u64 {
-        let words = [self.rows, self.columns].into_iter().chain(self.numbers.iter().copied());
+        self.hash_with(None)
+    }
+
+    /// Returns a hash of a row or column of the map, which differs from those of the others.
+    pub(crate) fn hash_of_line(&self, line: usize) -> u64 {
+        self.hash_with(Some(line))
+    }
+
+    fn hash_with(&self, line: Option<usize>) -> u64 {
+        let words = [self.rows, self.columns].into_iter().chain(self.numbers.iter().copied()).chain(line);
         words.fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
             (word as u64)
                 .to_le_bytes()

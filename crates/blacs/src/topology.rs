@@ -13,7 +13,10 @@ mod tests;
 /// the scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Topology {
-    /// The default: a binomial tree, as `Tree(1)`.
+    /// The default. Broadcasts use the network's multicast where it reaches all of the scope, as
+    /// [`fmpl`] does: then a process that broadcasts waits until the others have taken the message
+    /// before the last, and may wait inside a long one. Otherwise, and in combines, it is a binomial
+    /// tree, as `Tree(1)`.
     #[default]
     Default,
     /// From each member to the one with the next higher number.

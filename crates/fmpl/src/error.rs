@@ -87,6 +87,12 @@ pub enum FmplError {
         /// The other one's length in bytes.
         other_bytes: usize,
     },
+    /// The caller would receive a broadcast from itself.
+    #[error("member {member} can't receive a broadcast from itself")]
+    FromSelf {
+        /// The caller.
+        member: usize,
+    },
     /// Another collective of the same communicator has not completed on this rank.
     #[error("another collective of this communicator is not over")]
     CollectiveInUse,

@@ -5,7 +5,7 @@ use blacs::{Blacs, Grid, Order, Scope, Shape, Topology};
 use rdma_fabric::{Fabric, ProgramResult};
 
 /// Broadcasts a shape from one process of each scope.
-async fn round<T: Number>(
+pub(crate) async fn round<T: Number>(
     grid: &Grid,
     scope: Scope,
     topology: Topology,
@@ -37,7 +37,7 @@ async fn round<T: Number>(
     Ok(())
 }
 
-async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
+pub(crate) async fn all(fabric: Fabric, rows: usize, columns: usize) -> ProgramResult<()> {
     let mut blacs = Blacs::begin(&fabric).await?;
     let mut grid = blacs.grid(Order::RowMajor, rows, columns).await?.expect("all processes");
     let (shapes, mut turn) = (shapes(), 0);

@@ -6,6 +6,7 @@ mod bytes;
 mod combines;
 mod errors;
 mod grids;
+mod hardware;
 mod harness;
 mod late;
 mod order;

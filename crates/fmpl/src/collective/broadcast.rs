@@ -4,6 +4,7 @@ use super::{
     Chosen, Outcome, Part,
     edge::{Differ, Way},
     fast_broadcast::{Broadcast, Passed},
+    pieces::{Origin, Target},
 };
 use crate::{Algorithm, Collective, Communicator, FmplError, Result, cost};
 use core::future::Future;
@@ -76,9 +77,9 @@ impl Part<'_> {
         let told = match self.hardware.as_mut().map(|hardware| (&mut hardware.staging, &mut hardware.rounds)) {
             Some((Some(staging), Some(rounds))) => {
                 let told = match comm.algorithms.at(Collective::Broadcast, bytes)? {
-                    _ if comm.me() != root => staging.receive(comm, rounds, span, root).await,
+                    _ if comm.me() != root => staging.receive(comm, rounds, Target::Span(span), root).await,
                     Algorithm::Tree => staging.announce_tree(comm, rounds, bytes).await.map(|()| Outcome::ByTree),
-                    _ => staging.send(comm, rounds, span).await.map(|()| Outcome::Complete(bytes)),
+                    _ => staging.send(comm, rounds, Origin::Span(span)).await.map(|()| Outcome::Complete(bytes)),
                 };
                 told.map_err(|error| staging.named(comm, error))?
             }

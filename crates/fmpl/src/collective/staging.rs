@@ -15,7 +15,11 @@
 //! # When a member leaves
 //! It writes this to a word of each member's staging memory, and releases the barrier hardware.
 
-use super::Rounds;
+use super::{
+    Rounds,
+    piece_flag::Flag,
+    pieces::{Origin, Packing, Target},
+};
 use crate::{Communicator, FmplError, Result, cost};
 use core::fmt;
 use rdma_fabric::{
@@ -29,16 +33,13 @@ const FLAGS: [usize; 2] = [0, 64];
 const LEFT: usize = 128;
 const BUFFERS: usize = 256;
 
-/// The bits of a flag: the number of the piece in its buffer, whether a tree follows instead of the
-/// bytes, and the length of the whole.
-const NUMBER: u32 = 48;
-const TREE: u64 = 1 << (NUMBER - 1);
-
 pub(crate) struct Staging {
     /// The bytes of a buffer.
     piece: usize,
     flags: [MulticastSpan<u64>; 2],
     buffers: [MulticastSpan<u8>; 2],
+    /// The pieces of this member's sources.
+    packing: Packing,
     own_flags: [LocalWord<u64>; 2],
     own_left: LocalWord<u64>,
     own_buffers: [LocalSpan<u8>; 2],
@@ -62,29 +63,6 @@ pub(crate) enum Outcome {
     ByTree,
 }
 
-/// A flag, which describes the contents of its buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Flag {
-    piece: u64,
-    by_tree: bool,
-    bytes: usize,
-}
-
-impl Flag {
-    fn number(piece: u64) -> u64 {
-        (piece / 2 + 1) & 0xffff
-    }
-
-    fn to_word(self) -> u64 {
-        (Self::number(self.piece) << NUMBER) | (u64::from(self.by_tree) * TREE) | (self.bytes as u64 & (TREE - 1))
-    }
-
-    fn of_word(word: u64, piece: u64) -> Option<Self> {
-        let bytes = (word & (TREE - 1)) as usize;
-        (word >> NUMBER == Self::number(piece)).then_some(Flag { piece, by_tree: word & TREE != 0, bytes })
-    }
-}
-
 impl Staging {
     /// Returns the number of bytes of memory that two buffers of this size take.
     pub(crate) fn memory_bytes(piece: usize) -> usize {
@@ -93,7 +71,7 @@ impl Staging {
 
     /// Returns the number of bytes of memory that it takes on this member.
     pub(crate) fn bytes(&self) -> usize {
-        self.memory.len()
+        self.memory.len() + self.packing.bytes()
     }
 
     /// Resolves memory at all members; `None` if no multicast reaches them.
@@ -120,6 +98,7 @@ impl Staging {
             piece,
             flags: [flags(0)?, flags(1)?],
             buffers: [buffers(0)?, buffers(1)?],
+            packing: Packing::default(),
             own_flags: [word(FLAGS[0])?, word(FLAGS[1])?],
             own_left: word(LEFT)?,
             own_buffers: [own(0)?, own(1)?],
@@ -135,12 +114,14 @@ impl Staging {
         self.next(comm, rounds).await
     }
 
-    /// Broadcasts the contents of `span`.
-    pub(crate) async fn send(&mut self, comm: &Communicator, rounds: &mut Rounds, span: &LocalSpan<u8>) -> Result<()> {
-        let (fabric, bytes) = (&comm.fabric, span.len());
+    /// Broadcasts a message.
+    pub(crate) async fn send(&mut self, comm: &Communicator, rounds: &mut Rounds, mut from: Origin<'_>) -> Result<()> {
+        let (fabric, bytes) = (&comm.fabric, from.bytes());
         let mut leaving = None;
         for at in self.starts(bytes) {
-            let part = span.slice(at..bytes.min(at + self.piece))?;
+            // The piece before the last has left, so its place may be packed again.
+            let turn = self.turn();
+            let part = from.piece(comm, at..bytes.min(at + self.piece), &mut self.packing, (turn, self.piece)).await?;
             let flag = Flag { piece: self.pieces, by_tree: false, bytes };
             let (buffer, flags) = (&self.buffers[self.turn()], &self.flags[self.turn()]);
             let body = if part.len() == self.piece {
@@ -165,12 +146,12 @@ impl Staging {
         }
     }
 
-    /// Receives the broadcast of `root` into `span`, unless its length differs.
+    /// Receives the broadcast of `root`, unless its length differs.
     pub(crate) async fn receive(
         &mut self,
         comm: &Communicator,
         rounds: &mut Rounds,
-        span: &LocalSpan<u8>,
+        mut to: Target<'_>,
         root: usize,
     ) -> Result<Outcome> {
         let flag = self.flag(comm, root).await?;
@@ -182,10 +163,10 @@ impl Staging {
             if at > 0 {
                 self.flag(comm, root).await?;
             }
-            if flag.bytes == span.len() {
-                let part = span.slice(at..flag.bytes.min(at + self.piece))?;
-                copy(&comm.fabric, &self.own_buffers[self.turn()], &part)?;
-                comm.fabric.charge_bytes(cost::COPY, part.len()).await;
+            if flag.bytes == to.bytes() {
+                let range = at..flag.bytes.min(at + self.piece);
+                to.fill(comm, &self.own_buffers[self.turn()], range.clone())?;
+                comm.fabric.charge_bytes(cost::COPY, range.len()).await;
             }
             self.next(comm, rounds).await?;
         }
@@ -263,33 +244,4 @@ async fn over(body: Handle<LocalSpan<u8>>, flag: Handle<[u64; 1]>) -> Result<()>
     body.await?;
     flag.await?;
     Ok(())
-}
-
-/// Copies the beginning of one span of local memory to another.
-fn copy(fabric: &Fabric, from: &LocalSpan<u8>, to: &LocalSpan<u8>) -> Result<()> {
-    let mut block = [0; 4096];
-    for at in (0..to.len()).step_by(block.len()) {
-        let end = to.len().min(at + block.len());
-        let block = &mut block[..end - at];
-        fabric.read(&from.slice(at..end)?, block)?;
-        fabric.write(&to.slice(at..end)?, block)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flag_tells_its_piece_from_older_ones() {
-        for piece in [0, 1, 2, 3, (1 << 17) - 2, 1 << 17, (1 << 40) + 1] {
-            for (by_tree, bytes) in [(false, 0), (true, 5), (false, 1 << 46)] {
-                let flag = Flag { piece, by_tree, bytes };
-                assert_eq!(Flag::of_word(flag.to_word(), piece), Some(flag));
-                assert_eq!(Flag::of_word(flag.to_word(), piece + 2), None);
-            }
-        }
-        assert_eq!([Flag::of_word(0, 0), Flag::of_word(0, 1)], [None; 2]);
-    }
 }

@@ -272,7 +272,7 @@ impl Drop for InParts<'_> {
 impl Communicator {
     /// Passes the contents of a buffer to a sink.
     #[inline(always)]
-    pub(super) fn empty(&self, half: &LocalSpan<u8>, len: usize, sink: &mut dyn Sink, at: usize) -> Result<()> {
+    pub(crate) fn empty(&self, half: &LocalSpan<u8>, len: usize, sink: &mut dyn Sink, at: usize) -> Result<()> {
         let mut done = 0;
         while done < len {
             let chunk = sink.chunk(at + done, len - done);

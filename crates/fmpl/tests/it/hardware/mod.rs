@@ -1,5 +1,6 @@
 //! Collectives in hardware: they have the same results as those in software, and fall back to them.
 
+mod any_memory;
 mod failures;
 
 use crate::harness::{everywhere, pattern, read};
