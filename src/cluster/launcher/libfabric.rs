@@ -1,4 +1,5 @@
-//! Variables with which libfabric starts faster in ranks. Variables that the user has set are kept.
+//! Variables with which libfabric starts faster in ranks, and fits their devices. Variables that the
+//! user has set are kept.
 
 use std::{env, process::Command};
 use tofu2_sim::shm::part::NO_HANDLERS;
@@ -10,14 +11,21 @@ const ALWAYS_THERE: [&str; 2] = ["tcp;ofi_rxm", "shm"];
 /// this size.
 const BUFFER: &str = "4608";
 
-/// Sets the variables for a rank. `provider` is the provider that the rank uses, if that is known.
-pub(super) fn prepare(command: &mut Command, provider: Option<&str>) {
+/// The number of ranks for which `ofi_rxm` sizes its queues at least. It asks for 256 entries for each
+/// rank of the job that `FI_UNIVERSE_SIZE` states, and by default for 65,536; Soft-RoCE's queues have
+/// at most 32,767.
+const FEWEST: usize = 64;
+
+/// Sets the variables for a rank of a job of `ranks`. `provider` is the provider that the rank uses, if
+/// that is known.
+pub(super) fn prepare(command: &mut Command, provider: Option<&str>, ranks: usize) {
     let mut set = |name: &str, value: &str| {
         if env::var_os(name).is_none() {
             command.env(name, value);
         }
     };
     set("FI_OFI_RXM_BUFFER_SIZE", BUFFER);
+    set("FI_UNIVERSE_SIZE", &ranks.max(FEWEST).to_string());
     NO_HANDLERS.iter().for_each(|name| set(name, "1"));
     if let Some(provider) = provider.filter(|provider| ALWAYS_THERE.contains(provider)) {
         set("FI_PROVIDER", provider);
@@ -30,8 +38,21 @@ mod tests {
 
     fn variables(provider: Option<&str>) -> Vec<String> {
         let mut command = Command::new("true");
-        prepare(&mut command, provider);
+        prepare(&mut command, provider, 4);
         command.get_envs().map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn queues_fit_the_job() {
+        let size = |ranks| {
+            let mut command = Command::new("true");
+            prepare(&mut command, None, ranks);
+            let (_, value) = command.get_envs().find(|(name, _)| *name == "FI_UNIVERSE_SIZE")?;
+            value.map(|value| value.to_string_lossy().into_owned())
+        };
+        if env::var_os("FI_UNIVERSE_SIZE").is_none() {
+            assert_eq!([2, 64, 1000].map(|ranks| size(ranks)), ["64", "64", "1000"].map(|size| Some(size.to_owned())));
+        }
     }
 
     #[test]

@@ -80,7 +80,7 @@ impl RankProcesses {
         let told = Cluster { rank, ranks, coordinator, secret: SecretAt::Stdin };
         let mut command = program.command();
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
-        libfabric::prepare(&mut command, how.provider);
+        libfabric::prepare(&mut command, how.provider, ranks);
         if let Some((name, value)) = &how.variable {
             command.env(name, value);
         }
