@@ -64,7 +64,7 @@ fn listed_json_is_an_array_of_rows() {
 fn forms_of_exchange_are_shown_command_by_command() {
     let (code, out, _) = told(&["reproduce", "--trace-forms"]);
     assert_eq!(code, Some(0));
-    for part in ["Fig. 5", "Fig. 8 (C)", "RTR", "SD/EOD", "NOP", "SELF, releases 8"] {
+    for part in ["Fig. 5", "Fig. 8 (C)", "RTR", "EOD → 1", "SD/EOD", "NOP", "SELF, releases 8"] {
         assert!(out.contains(part), "{part} is missing:\n{out}");
     }
 }

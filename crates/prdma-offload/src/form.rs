@@ -73,6 +73,20 @@ impl fmt::Display for Form {
     }
 }
 
+/// The way in which a receiver is notified that a block has arrived, where queues send it
+/// ([`Form::Cpu`] always puts the iteration's number into a word).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EndOfData {
+    /// The last put of the block leaves a notice: one command for data and end (SD/EOD in figure 8
+    /// of the paper).
+    #[default]
+    WithData,
+    /// A command behind the data puts the iteration's number into a word of the receiver, which
+    /// polls that word (SD, EOD and `rsync` in figures 5 to 7). Each block takes one more slot of its
+    /// queue, and no notice.
+    Separate,
+}
+
 /// A member's options for making a request. Where members differ, the most restrictive options
 /// apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +104,10 @@ pub struct Options {
     /// number: each block costs a command, whereas packing costs time per byte. By default, this
     /// never applies.
     pub direct_bytes: u32,
+    /// How blocks of a neighbourhood or of points end. [`EndOfData::Separate`] applies to an edge if
+    /// one of its ends requests it, and only if its block travels alone. Partitions always have a
+    /// separate end, collectives none.
+    pub end: EndOfData,
     /// Whether blocks between the same two nodes travel together. Only exchanges of a neighbourhood
     /// aggregate; points, partitions and collectives do not.
     pub aggregation: Aggregation,
@@ -104,6 +122,7 @@ impl Default for Options {
             budget: u32::MAX,
             direct_blocks: 12,
             direct_bytes: u32::MAX,
+            end: EndOfData::WithData,
             aggregation: Aggregation::None,
         }
     }

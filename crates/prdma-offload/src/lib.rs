@@ -93,7 +93,7 @@ pub use aggregation::Aggregation;
 pub use buffer::{Buffer, Element, Rows, RowsMut, View, ViewMut};
 pub use collective::{Collectives, Pipeline, Shape};
 pub use error::{Holder, PrdmaError, Result};
-pub use form::{Form, Options};
+pub use form::{EndOfData, Form, Options};
 pub use layout::{Layout, LayoutError};
 pub use neighbourhood::Neighbourhood;
 pub use packing::{Packer, Packing, PackingCost, Shares};

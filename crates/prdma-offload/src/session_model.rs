@@ -87,6 +87,12 @@ pub(crate) trait Model {
         Ok(())
     }
 
+    /// Returns whether `member`, which has all its notices of iteration `k`, may end it.
+    fn may_end(&self, memory: &Self::Memory, member: usize, k: u8) -> bool {
+        let _ = (memory, member, k);
+        true
+    }
+
     /// Checks memory when `member` ends iteration `k`.
     fn end(&self, memory: &mut Self::Memory, rounds: &[Rounds], member: usize, k: u8) -> Result<(), Violation> {
         let _ = (memory, rounds, member, k);

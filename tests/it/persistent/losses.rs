@@ -7,7 +7,7 @@ use super::{
 use fabric_conformance::{Loss, ensure, ensure_eq};
 use onesided::{
     Deps, FabricError, Group, ProgramResult, Rank, Region,
-    prdma::{Form, Neighbourhood, PrdmaError},
+    prdma::{Form, Neighbourhood, Options, PrdmaError},
 };
 use rdma_fabric::Fabric;
 use std::time::Duration;
@@ -98,11 +98,11 @@ pub(super) fn is_gone(error: &PrdmaError, last: Rank, early: bool) -> bool {
 
 /// Loses the last member. Its neighbours receive `PeerLost` in bounded time; all others continue,
 /// in this request and in others.
-pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss) -> ProgramResult<()> {
+pub(super) async fn lost(fabric: &Fabric, options: Options, moment: Moment, loss: Loss) -> ProgramResult<()> {
     let (me, members) = place(fabric);
-    let last = Rank::new(members as u32 - 1);
+    let (last, form) = (Rank::new(members as u32 - 1), options.form);
     let mut hood = all(fabric, &shape()).await?;
-    let mut exchange = Exchange::new(&mut hood, &Spec::new(shape(), form)).await?;
+    let mut exchange = Exchange::new(&mut hood, &Spec { options, ..Spec::new(shape(), form) }).await?;
     let survivors = hood.group_mut().split((me != last.index()).then_some(0), me as u64).await?;
     let ready = fabric.alloc_symmetric(8).await?;
     exchange.steps(3).await?;
@@ -129,7 +129,7 @@ pub(super) async fn lost(fabric: &Fabric, form: Form, moment: Moment, loss: Loss
         fabric.fetch_add(&fabric.remote_word::<u64>(ready.at(last, 0))?, 1).await?;
         known(fabric, last).await?;
     }
-    let what = format!("{form}, {moment:?}");
+    let what = format!("{form}, {:?}, {moment:?}", options.end);
     if me < 2 {
         // A loss that is known before the start, or before the wait, is reported as a loss.
         let early = match (moment, &started) {

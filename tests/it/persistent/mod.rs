@@ -6,6 +6,7 @@
 mod areas;
 mod blocks;
 mod by_node;
+mod ends;
 mod exchange;
 mod faults;
 mod losses;
@@ -26,7 +27,7 @@ use crate::harness::Processes;
 use crate::harness::{Bare, Jittered, Threads, Virtual};
 use fabric_conformance::{CaseProgram, Harness, Loss};
 use losses::Moment;
-use onesided::prdma::Form;
+use onesided::prdma::{Form, Options};
 use partitions::Call;
 
 /// All forms, including each intermediate number of queues that behaves differently.
@@ -140,6 +141,9 @@ macro_rules! every_case {
                 a_thousand_iterations [2] pace::thousand();
                 different_orders [2, 3] pace::orders();
                 many_at_once [3] pace::many();
+                separate_ends [1, 2, 3] ends::separately();
+                mixed_ends [4] ends::mixed();
+                points_with_separate_ends [2] ends::points();
                 without_a_call [2] pace::unattended();
                 made_again_and_again [3] queues::again();
                 dropped_while_active [3] queues::dropped();
@@ -157,10 +161,12 @@ macro_rules! every_case {
                 allreduces_without_queues [2, 3, 5] reductions::scarce();
             }
             losing {
-                a_lost_neighbour_fast [5] losses::lost(Form::Fast);
-                a_lost_neighbour_two_queues [5] losses::lost(Form::Queues(2));
-                a_lost_neighbour_mrc [5] losses::lost(Form::Mrc);
-                a_lost_neighbour_cpu [5] losses::lost(Form::Cpu);
+                a_lost_neighbour_fast [5] losses::lost(Options::form(Form::Fast));
+                a_lost_neighbour_two_queues [5] losses::lost(Options::form(Form::Queues(2)));
+                a_lost_neighbour_mrc [5] losses::lost(Options::form(Form::Mrc));
+                a_lost_neighbour_separate_end_fast [5] losses::lost(ends::separate(Form::Fast));
+                a_lost_neighbour_separate_end_mrc [5] losses::lost(ends::separate(Form::Mrc));
+                a_lost_neighbour_cpu [5] losses::lost(Options::form(Form::Cpu));
                 a_lost_member_of_an_allreduce_fast [5] reductions::lost(Form::Fast);
                 a_lost_member_of_an_allreduce_mrc [5] reductions::lost(Form::Mrc);
                 a_lost_member_of_an_allreduce_cpu [5] reductions::lost(Form::Cpu);

@@ -16,7 +16,7 @@ use crate::number;
 use checks::watchdog::watch_test;
 use onesided::{
     ProgramResult,
-    prdma::{Aggregation, Options},
+    prdma::{Aggregation, EndOfData, Options},
 };
 use proptest::{
     prelude::*,
@@ -37,6 +37,7 @@ struct Drawn {
     form: usize,
     direct_blocks: u32,
     aggregation: Aggregation,
+    end: EndOfData,
     shared: bool,
     iterations: u64,
     /// The seed of sizes, blocks and delays, and of the simulator.
@@ -53,6 +54,7 @@ impl Drawn {
             options: Options {
                 direct_blocks: self.direct_blocks,
                 aggregation: self.aggregation,
+                end: self.end,
                 ..Options::form(form)
             },
             shared: self.shared,
@@ -92,12 +94,14 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     });
     let numbers =
         (0..FORMS.len(), prop_oneof![Just(1), Just(4), Just(12), Just(500)], any::<bool>(), 1u64..6, any::<u64>());
-    let drawn = (graph, numbers, aggregation());
-    drawn.prop_map(|(destinations, (form, direct_blocks, shared, iterations, seed), aggregation)| Drawn {
+    let end = prop_oneof![Just(EndOfData::WithData), Just(EndOfData::Separate)];
+    let drawn = (graph, numbers, aggregation(), end);
+    drawn.prop_map(|(destinations, (form, direct_blocks, shared, iterations, seed), aggregation, end)| Drawn {
         destinations,
         form,
         direct_blocks,
         aggregation,
+        end,
         shared,
         iterations,
         seed,
@@ -159,6 +163,7 @@ fn the_oracle_notices() {
         form: 0,
         direct_blocks: 12,
         aggregation: Aggregation::by_node(),
+        end: EndOfData::WithData,
         shared: true,
         iterations: 2,
         seed: 4,

@@ -7,13 +7,13 @@ use super::{
     plan::{Plan, PlannedChannel, Planner},
 };
 use crate::{
-    Form,
+    EndOfData, Form,
     buffer::Width,
     engine::{
         CommandTemplate,
         program_model::{Case, Filled, Link, early, explore},
     },
-    init::{Agreed, Binding, Channel, EdgeEnd, Incoming, Outgoing},
+    init::{Agreed, Channel, EdgeEnd, Incoming, Outgoing},
     layout::Piece,
     nodes::Nodes,
 };
@@ -41,10 +41,7 @@ impl NodeGraph {
         let outgoing = Outgoing { packed: None, pieces: vec![piece], bytes: BYTES, width: Width::Eight };
         let outs = self.graph[me].iter().enumerate().map(|(slot, to)| {
             let index = self.graph[me][..slot].iter().filter(|other| *other == to).count() as u32;
-            (
-                channel(*to, index, true, slot),
-                Agreed { out: Some(outgoing.clone()), inn: None, binding: Binding::default() },
-            )
+            (channel(*to, index, true, slot), Agreed { out: Some(outgoing.clone()), ..Agreed::default() })
         });
         let edges = self.graph.iter().enumerate().flat_map(|(from, to)| {
             let mine = to.iter().filter(|to| **to == me).enumerate();
@@ -52,7 +49,7 @@ impl NodeGraph {
         });
         let ins = edges.enumerate().map(|(slot, (from, index))| {
             let inn = Incoming { packed: None, bytes: BYTES, width: Width::Eight };
-            (channel(from, index, false, slot), Agreed { out: None, inn: Some(inn), binding: Binding::default() })
+            (channel(from, index, false, slot), Agreed { inn: Some(inn), ..Agreed::default() })
         });
         outs.chain(ins).collect()
     }
@@ -115,7 +112,7 @@ impl NodeGraph {
             };
             plans[me].channels.iter().map(link).collect()
         };
-        Case { channels: (0..plans.len()).map(links).collect(), form, rounds }
+        Case { channels: (0..plans.len()).map(links).collect(), form, end: EndOfData::WithData, rounds }
     }
 }
 
@@ -179,7 +176,7 @@ fn mutants(queues: &[Filled]) -> Vec<(String, usize, usize, Change)> {
         match command {
             CommandTemplate::Ready { credit, .. } => *credit = change(*credit),
             CommandTemplate::Fixed(posting) => posting.sps = change(posting.sps),
-            CommandTemplate::End { .. } | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
+            CommandTemplate::End(_) | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
         }
     }
     let more: Change = |commands, at| credit(&mut commands[at], |sps| sps + 1);

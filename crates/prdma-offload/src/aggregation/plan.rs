@@ -8,7 +8,7 @@ use crate::{
     PrdmaError, Result,
     buffer::Width,
     engine::{Data, Demand, Relay},
-    init::{Agreed, Binding, Channel, EdgeEnd, Incoming, Outgoing},
+    init::{Agreed, Channel, EdgeEnd, Incoming, Outgoing},
     layout::{Layout, Piece, pieces},
     nodes::Nodes,
 };
@@ -265,11 +265,8 @@ impl Planner<'_> {
         let pieces: Vec<Piece> = moves.iter().flat_map(cut).collect();
         let demand = Demand { relay, ..Demand::new(Some(Data::slots(&pieces)), false) };
         let bytes = moves.iter().map(|(_, _, bytes)| bytes).sum();
-        let agreed = Agreed {
-            out: Some(Outgoing { packed: None, pieces, bytes, width: pair.width }),
-            inn: None,
-            binding: Binding::default(),
-        };
+        let agreed =
+            Agreed { out: Some(Outgoing { packed: None, pieces, bytes, width: pair.width }), ..Agreed::default() };
         PlannedChannel { channel: leg_channel(member, index, true), agreed, demand, backing }
     }
 }
@@ -287,7 +284,7 @@ fn receives(
     let inn = Incoming { packed: None, bytes: pair.bytes(), width: pair.width };
     PlannedChannel {
         channel: leg_channel(member, index, false),
-        agreed: Agreed { out: None, inn: Some(inn), binding: Binding::default() },
+        agreed: Agreed { inn: Some(inn), ..Agreed::default() },
         demand,
         backing,
     }

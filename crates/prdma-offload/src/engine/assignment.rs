@@ -1,7 +1,7 @@
 //! The assignment of a member's channels to its queues.
 
 use super::program::Shape;
-use crate::{Form, init::Agreed};
+use crate::{EndOfData, Form, init::Agreed};
 use std::collections::BTreeMap;
 
 /// The requirements of a channel on its queue.
@@ -36,7 +36,13 @@ impl Demand {
 
     /// Returns the demand of a channel whose ends have agreed.
     pub(crate) fn of(agreed: &Agreed) -> Self {
-        Demand::new(agreed.data_slots(), agreed.inn.is_some())
+        let demand = Demand::new(agreed.data_slots(), agreed.inn.is_some());
+        if agreed.end == EndOfData::Separate { demand.ending_separately() } else { demand }
+    }
+
+    /// Returns the demand with a slot for END behind the data, and without a notice.
+    pub(super) fn ending_separately(self) -> Self {
+        Demand { data: self.data.map(|slots| slots + 1), notice: false, ..self }
     }
 
     /// Returns whether data received along the channel are forwarded.

@@ -165,7 +165,7 @@ mod tests {
     fn a_contact_is_of_one_channel_between_two_ranks() {
         let (me, rank) = (Rank::new(3), Rank::new(4));
         let channel = Channel { member: 1, rank, place: 0, index: 0, out: None, inn: None };
-        let agreed = Agreed { out: None, inn: None, binding: Binding { mine: 5, theirs: 7 } };
+        let agreed = Agreed { binding: Binding { mine: 5, theirs: 7 }, ..Agreed::default() };
         let right = CpuContact { compared: [7, 5], ranks: [4, 3], first: 9, ..CpuContact::zeroed() };
         let check = |contact: CpuContact| contact.check((me, &channel), &agreed, 9);
         assert_eq!(check(right), Ok(()));

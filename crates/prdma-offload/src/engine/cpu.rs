@@ -130,7 +130,7 @@ async fn put_number(fabric: &Fabric, words: &[RemoteSpan<u64>], number: u64) -> 
 }
 
 /// Checks whether all words have reached `number`.
-fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> rdma_fabric::Result<Progress> {
+pub(super) fn have_reached(fabric: &Fabric, words: &[LocalWord<u64>], number: u64) -> rdma_fabric::Result<Progress> {
     for word in words {
         if fabric.load(word)? < number {
             return Ok(Progress::Pending);

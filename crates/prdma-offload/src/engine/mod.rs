@@ -3,6 +3,7 @@
 mod assignment;
 mod contact;
 mod cpu;
+mod data;
 mod open_queues;
 mod program;
 #[cfg(test)]
@@ -12,8 +13,9 @@ mod queues;
 pub(crate) use assignment::{Demand, Relay, assign_queues, widest};
 pub(crate) use contact::{CpuContact, transfer};
 pub(crate) use cpu::{CpuEngine, CpuPartitions, awaited};
+pub(crate) use data::Data;
 pub(crate) use open_queues::{OpenQueues, QueueContact, open_queue};
-pub(crate) use program::{CommandTemplate, Data, MOST_SPS, Program, ring_depth};
+pub(crate) use program::{CommandTemplate, MOST_SPS, Program, ring_depth};
 pub(crate) use queues::{QueueEngine, QueuePartitions};
 
 use crate::PrdmaError;

@@ -1,12 +1,13 @@
 //! Open queues of a request: their contacts for neighbours, and the engines created from them.
 
 use super::{
-    CommandTemplate, Data, Program, QueueEngine, QueuePartitions,
+    CommandTemplate, Program, QueueEngine, QueuePartitions,
     assignment::{Assignment, Assignments, Demand, assign_queues},
-    program::{OnArrival, Ready, Shape, partition, program, releases},
+    data::{Data, OnArrival},
+    program::{Ready, Shape, program, releases},
 };
 use crate::{
-    Form, PrdmaError, Result,
+    EndOfData, Form, PrdmaError, Result,
     init::{Agreed, Channel, Connections, Name},
 };
 use bytemuck::{Pod, Zeroable};
@@ -64,7 +65,7 @@ pub(crate) struct QueueContact {
     word: u64,
     /// The address for the neighbour's data.
     data: u64,
-    /// The address for the END of a partition.
+    /// The address for the END of a partition, or a separate END.
     end: u64,
     /// The number of slots that each arrival must release: READYs, and data that are forwarded.
     credit: u64,
@@ -93,9 +94,10 @@ impl QueueContact {
     }
 
     /// Returns the effect of data where they arrive.
-    fn on_arrival(&self, channel: &Channel) -> Result<OnArrival> {
+    fn on_arrival(&self, channel: &Channel, end: EndOfData) -> Result<OnArrival> {
         let credit = if self.feeds == 1 { self.credit(channel)? } else { 0 };
-        Ok(OnArrival { notice: self.notice == 1, credit })
+        let end = (end == EndOfData::Separate).then(|| Stadd::from_bits(self.end));
+        Ok(OnArrival { notice: self.notice == 1, credit, end })
     }
 }
 
@@ -128,7 +130,7 @@ impl OpenQueue {
         let Some(out) = &agreed.out else { return Ok(None) };
         let from = self.queue.register(connections.sending(channel).unwrap_or(&connections.words).region())?;
         let (to, at, on_arrival) =
-            (contact.queue(channel)?, Stadd::from_bits(contact.data), contact.on_arrival(channel)?);
+            (contact.queue(channel)?, Stadd::from_bits(contact.data), contact.on_arrival(channel, agreed.end)?);
         Ok(Some(Data { to, from, at, pieces: out.pieces.clone(), on_arrival }))
     }
 }
@@ -204,6 +206,9 @@ impl OpenQueues {
         theirs: &[QueueContact],
         ranks: Box<[Rank]>,
     ) -> Result<QueueEngine> {
+        let received = channels.iter().zip(agreed).filter(|(_, agreed)| agreed.inn.is_some());
+        let separate = received.filter(|(_, agreed)| agreed.end == EndOfData::Separate);
+        let ends = separate.map(|(channel, _)| connections.end(channel)).collect::<Result<_>>()?;
         let mut queues = Vec::with_capacity(self.queues.len());
         for (number, open) in self.queues.into_iter().enumerate() {
             let (mut readies, mut data) = (Vec::new(), Vec::new());
@@ -219,7 +224,7 @@ impl OpenQueues {
             let program = program(open.queue.id(), open.scratch(connections)?, &open.shape, &readies, &data);
             queues.push((open.queue, program, open.shape.notices as u32));
         }
-        Ok(QueueEngine::new(fabric, queues.into_iter(), ranks))
+        Ok(QueueEngine::new(fabric, queues.into_iter(), ranks).with_ends(ends))
     }
 
     /// Makes the engine of channels that are partitions, `partitions` of an edge one after the
@@ -245,7 +250,7 @@ impl OpenQueues {
                 readies[queue].push(contact.ready(channel)?);
             }
             if let Some(data) = self.queues[queue].data(channel, agreed, connections, contact)? {
-                posted.push((queue, partition(&data, Stadd::from_bits(contact.end))));
+                posted.push((queue, data.partition(Stadd::from_bits(contact.end))));
                 completions[queue] += 1;
             }
         }

@@ -66,6 +66,12 @@
 //! 2r + 2 places hold them, and a notice's number, the iteration modulo 256, is unambiguous. The
 //! tests check all this on a model.
 //!
+//! # A separate END
+//! With [`EndOfData::Separate`](crate::EndOfData::Separate) a put of the iteration's number into a
+//! word of the receiver follows the data of an edge, in strong order, and there is no notice. It is
+//! a slot of the data: D includes it. The receiver sends READY(i+1) after it has seen END(i), so the
+//! word contains i or i - 1 while it waits for i.
+//!
 //! # Forwarding
 //! A queue that forwards data waits for their arrival as it waits for READYs: n READYs and m
 //! arrivals have n + m - 1 NOPs before the SELFs, and the last of them releases these.
@@ -75,8 +81,8 @@
 //! M. Hatanaka et al., MPI persistent neighbourhood collectives over Tofu2 protocol offload, §4.3
 //! to §4.5, figures 5 to 8.
 
-use crate::layout::Piece;
-use rdma_fabric::control_queue::{Blocks, Command, Inline, Posting, QueueId, Stadd};
+use super::data::Data;
+use rdma_fabric::control_queue::{Command, Inline, Posting, QueueId, Stadd};
 
 /// The maximum number of slots that one put releases.
 pub(crate) const MOST_SPS: u64 = 15;
@@ -92,44 +98,14 @@ pub(crate) struct Ready {
     pub(crate) credit: u8,
 }
 
-/// The effect of data where they arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OnArrival {
-    /// Whether a notice is left.
-    pub(crate) notice: bool,
-    /// The number of slots of the receiver's queue that they release, and with them the commands
-    /// that forward the data.
-    pub(crate) credit: u8,
-}
-
-/// The data of one edge.
-#[derive(Clone, Debug)]
-pub(crate) struct Data {
-    /// The receiver's queue.
-    pub(crate) to: QueueId,
-    /// Start of the memory from which the data are sent, on this member's queue.
-    pub(crate) from: Stadd,
-    /// Start of the memory into which they are received, on the receiver's queue.
-    pub(crate) at: Stadd,
-    /// The pieces; at least one.
-    pub(crate) pieces: Vec<Piece>,
-    /// The effect of the last piece on arrival.
-    pub(crate) on_arrival: OnArrival,
-}
-
-impl Data {
-    pub(crate) fn slots(pieces: &[Piece]) -> u64 {
-        pieces.iter().map(|piece| u64::from(piece.count)).sum()
-    }
-}
-
 /// One command of an iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CommandTemplate {
     /// A READY: the posting's word must be the iteration's number.
     Ready { to: QueueId, word: Stadd, credit: u8 },
-    /// The END of a partition, behind its data: the posting's word must be the iteration's number.
-    End { to: QueueId, word: Stadd },
+    /// END, behind its data: as [`CommandTemplate::Fixed`], and the posting's word must be the
+    /// iteration's number.
+    End(Posting),
     /// The same posting in each iteration, except that its notice carries the iteration modulo 256.
     Fixed(Posting),
     /// One posting in even iterations, the other in odd ones.
@@ -144,9 +120,10 @@ impl CommandTemplate {
                 let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
                 Posting::new(command).strong_order().sps(*credit)
             }
-            CommandTemplate::End { to, word } => {
-                let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
-                Posting::new(command).strong_order().remote(k as u8).tcq(0)
+            CommandTemplate::End(posting) => {
+                let mut posting = *posting;
+                self.renew(&mut posting, k);
+                posting
             }
             CommandTemplate::Fixed(posting) => Posting { edata: k as u8, ..*posting },
             CommandTemplate::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
@@ -162,7 +139,7 @@ impl CommandTemplate {
         if !matches!(self, CommandTemplate::Ready { .. }) {
             posting.edata = k as u8;
         }
-        if let (CommandTemplate::Ready { .. } | CommandTemplate::End { .. }, Command::PutInline { bytes, .. }) =
+        if let (CommandTemplate::Ready { .. } | CommandTemplate::End(_), Command::PutInline { bytes, .. }) =
             (self, &mut posting.command)
         {
             *bytes = Inline::word(k);
@@ -239,16 +216,11 @@ pub(crate) fn ring_depth(slots: u64) -> u64 {
 /// word of this member's memory on the queue.
 pub(crate) fn program(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Ready], data: &[Data]) -> Program {
     debug_assert_eq!(shape.readies, readies.len() as u64);
-    debug_assert_eq!(shape.data, data.iter().map(|data| Data::slots(&data.pieces)).sum::<u64>());
+    debug_assert_eq!(shape.data, data.iter().map(Data::all_slots).sum::<u64>());
     let mut commands = releases(me, scratch, shape, readies);
-    for data in data {
-        let (mut moves, last) = moves(data);
-        commands.append(&mut moves);
-        let last = last.sps(data.on_arrival.credit);
-        commands.push(CommandTemplate::Fixed(if data.on_arrival.notice { last.remote(0) } else { last }));
-    }
+    commands.extend(data.iter().flat_map(Data::commands));
     let completes = match commands.last_mut() {
-        Some(CommandTemplate::Fixed(posting)) => {
+        Some(CommandTemplate::Fixed(posting) | CommandTemplate::End(posting)) => {
             *posting = posting.tcq(0);
             true
         }
@@ -277,37 +249,4 @@ pub(crate) fn releases(me: QueueId, scratch: Stadd, shape: &Shape, readies: &[Re
         debug_assert_eq!(owed, 0, "{shape:?}");
     }
     commands
-}
-
-/// Returns the data commands of one edge, the last put separately.
-fn moves(data: &Data) -> (Vec<CommandTemplate>, Posting) {
-    let (last, before) = data.pieces.split_last().expect("a transfer has a piece");
-    let mut commands: Vec<CommandTemplate> =
-        before.iter().map(|piece| CommandTemplate::Fixed(put(data, piece, piece.count, 0))).collect();
-    if last.count > 1 {
-        commands.push(CommandTemplate::Fixed(put(data, last, last.count - 1, 0)));
-    }
-    (commands, put(data, last, 1, u64::from(last.count) - 1))
-}
-
-/// Returns the commands of one partition of an edge: its data, then END in the receiver's word
-/// `end`. They take one slot more than the data.
-pub(crate) fn partition(data: &Data, end: Stadd) -> Vec<CommandTemplate> {
-    let (mut commands, last) = moves(data);
-    commands.push(CommandTemplate::Fixed(last));
-    commands.push(CommandTemplate::End { to: data.to, word: end });
-    commands
-}
-
-/// Returns the put of `count` blocks of `piece`, starting at its block `first`.
-fn put(data: &Data, piece: &Piece, count: u32, first: u64) -> Posting {
-    let skip = first * piece.stride;
-    let command = Command::Put {
-        to: data.to,
-        from: data.from + (piece.from + skip),
-        at: data.at + (piece.at + skip),
-        len: piece.len,
-        blocks: Blocks { count, stride: if count > 1 { piece.stride } else { 0 } },
-    };
-    Posting::new(command).strong_order()
 }

@@ -4,16 +4,20 @@
 //! The plans of [exchanges by node](crate::aggregation) are also cases here. Exhaustive within the
 //! members, queues and rounds of each case. Besides its queues, a state records for each edge the
 //! READYs that have left and the data that have arrived: no data may leave before their receiver is
-//! ready, nor before the data that they forward have arrived.
+//! ready, nor before the data that they forward have arrived. With a separate END, it also records
+//! the ENDs: a member waits for them, END arrives behind its data, and an iteration ends with them.
 
+mod ends;
+mod shapes;
 mod tests;
 
 use super::{
     assignment::{Assignments, Demand, assign_queues},
-    program::{Data, OnArrival, Program, Ready, Shape, program},
+    data::{Data, OnArrival},
+    program::{Program, Ready, Shape, program},
 };
 use crate::{
-    Form,
+    EndOfData, Form,
     layout::Piece,
     session_model::{self, Arrival, Model, Queue, Rounds, Slot, Violation},
 };
@@ -27,6 +31,7 @@ pub(crate) struct Case {
     /// The channels of each member.
     pub(crate) channels: Vec<Vec<Link>>,
     pub(crate) form: Form,
+    pub(crate) end: EndOfData,
     pub(crate) rounds: u8,
 }
 
@@ -57,6 +62,9 @@ fn address(member: usize, channel: usize) -> Stadd {
     Stadd::fixed(1) + number(member, channel) as u64 * (1 << 20)
 }
 
+/// The offset of an edge's word for END from the address that represents the edge.
+const END: u64 = 8;
+
 /// Returns the number of the edge that the address represents.
 fn edge(at: Stadd) -> usize {
     (at.offset() >> 20) as usize
@@ -72,6 +80,7 @@ impl Case {
         let assignments: Vec<Assignments> =
             self.channels.iter().map(|channels| assign_queues(self.form, &edges(channels))).collect();
         let first = |member: usize| assignments[..member].iter().map(|dealt| dealt.queues.len()).sum::<usize>();
+        let separate = self.end == EndOfData::Separate;
         let mut queues = Vec::new();
         for (member, Assignments { queues: shapes, assigned }) in assignments.iter().enumerate() {
             for (number, shape) in shapes.iter().enumerate() {
@@ -84,10 +93,10 @@ impl Case {
                         readies.push(Ready { to, word: address(member, at), credit });
                     }
                     if let Some(slots) = link.demand.data.filter(|_| assigned[at].queue == number) {
-                        let piece = Piece { from: 0, at: 0, len: 1, count: slots as u32, stride: 1 };
-                        let on_arrival =
-                            OnArrival { notice: there.notice, credit: if there.feeds { credit } else { 0 } };
-                        let at = address(link.other, link.there);
+                        let (count, at) = (slots as u32 - u32::from(separate), address(link.other, link.there));
+                        let piece = Piece { from: 0, at: 0, len: 1, count, stride: 1 };
+                        let credit = if there.feeds { credit } else { 0 };
+                        let on_arrival = OnArrival { notice: there.notice, credit, end: separate.then(|| at + END) };
                         data.push(Data { to, from: Stadd::fixed(2), at, pieces: vec![piece], on_arrival });
                     }
                 }
@@ -132,6 +141,10 @@ struct Exchange {
     postings: Vec<Vec<Posting>>,
     /// [`Case::feeds`].
     feeds: Vec<Vec<(usize, u64)>>,
+    /// By member, the edges that end with a separate END.
+    ends: Vec<Vec<usize>>,
+    /// Whether members wait for these ENDs; if not, a mutant.
+    waits: bool,
 }
 
 /// The events along an edge.
@@ -141,6 +154,8 @@ struct Along {
     readies: u8,
     /// Puts of data that have arrived.
     arrived: u16,
+    /// The iteration of the last END that has arrived.
+    ended: u8,
 }
 
 impl Exchange {
@@ -164,7 +179,20 @@ impl Exchange {
             early: 0,
         };
         let queues = queues.iter().zip(&postings).map(queue).collect();
-        Exchange { members: case.channels.len(), rounds: case.rounds, queues, postings, feeds: case.feeds() }
+        let ends = |(member, channels): (usize, &Vec<Link>)| {
+            let ends = |link: &Link| link.demand.ready && case.end == EndOfData::Separate;
+            let received = channels.iter().enumerate().filter(|(_, link)| ends(link));
+            received.map(|(at, _)| number(member, at)).collect()
+        };
+        let ends = case.channels.iter().enumerate().map(ends).collect();
+        let (members, rounds, feeds) = (case.channels.len(), case.rounds, case.feeds());
+        Exchange { members, rounds, queues, postings, feeds, ends, waits: true }
+    }
+
+    /// Returns the number of puts of data of an edge in a round.
+    fn puts(&self, number: usize) -> usize {
+        let to = |posting: &&Posting| matches!(posting.command, Command::Put { at, .. } if edge(at) == number);
+        self.postings.iter().flatten().filter(to).count()
     }
 }
 
@@ -193,7 +221,7 @@ impl Model for Exchange {
     /// arrived.
     fn leave(&self, edges: &mut Vec<Along>, of: (usize, usize), k: u8) -> Result<(), Violation> {
         match self.postings[of.0][of.1].command {
-            Command::PutInline { at, .. } if at != Stadd::fixed(0) => edges[edge(at)].readies = k,
+            Command::PutInline { at, .. } if at != Stadd::fixed(0) && !is_end(at) => edges[edge(at)].readies = k,
             Command::Put { at, .. } => {
                 let late = |(fed, puts): &(usize, u64)| u64::from(edges[*fed].arrived) != u64::from(k) * puts;
                 if edges[edge(at)].readies != k || self.feeds[edge(at)].iter().any(late) {
@@ -206,11 +234,41 @@ impl Model for Exchange {
     }
 
     fn arrive(&self, edges: &mut Vec<Along>, _: &[Rounds], put: Arrival<'_, ()>) -> Result<(), Violation> {
-        if let Command::Put { at, .. } = self.postings[put.of.0][put.of.1].command {
-            edges[edge(at)].arrived += 1;
+        match self.postings[put.of.0][put.of.1].command {
+            Command::Put { at, .. } => edges[edge(at)].arrived += 1,
+            Command::PutInline { at, .. } if is_end(at) => {
+                edges[edge(at)].ended = put.k;
+                self.ended(edges, edge(at), put.k)?;
+            }
+            _ => {}
         }
         Ok(())
     }
+
+    /// A member waits for the ENDs.
+    fn may_end(&self, edges: &Vec<Along>, member: usize, k: u8) -> bool {
+        !self.waits || self.ends[member].iter().all(|edge| edges[*edge].ended >= k)
+    }
+
+    /// The data of an iteration that ends have arrived.
+    fn end(&self, edges: &mut Vec<Along>, _: &[Rounds], member: usize, k: u8) -> Result<(), Violation> {
+        self.ends[member].iter().try_for_each(|edge| self.ended(edges, *edge, k))
+    }
+}
+
+impl Exchange {
+    /// Checks that all data of iteration `k` have arrived along the edge, and no others.
+    fn ended(&self, edges: &[Along], edge: usize, k: u8) -> Result<(), Violation> {
+        match usize::from(edges[edge].arrived) == usize::from(k) * self.puts(edge) {
+            true => Ok(()),
+            false => Err(Violation::Memory(format!("the end of {k} without its data"))),
+        }
+    }
+}
+
+/// Returns whether the address is that of a word for END.
+fn is_end(at: Stadd) -> bool {
+    at.offset() & END != 0
 }
 
 /// Explores all orders of events; returns the number of states.
@@ -231,56 +289,5 @@ fn singles(posting: Posting) -> Vec<Posting> {
             (0..blocks.count).map(one).collect()
         }
         _ => vec![posting],
-    }
-}
-
-impl Link {
-    fn new(other: usize, there: usize, out: bool, inn: bool) -> Link {
-        Link { other, there, demand: Demand::new(out.then_some(1), inn) }
-    }
-}
-
-impl Case {
-    /// Members in a ring, each exchanging with both sides; with one or two members, both sides are
-    /// the same.
-    fn ring(members: usize, form: Form, slots: u64, rounds: u8) -> Case {
-        let channels = |me: usize| {
-            let (left, right) = ((me + members - 1) % members, (me + 1) % members);
-            vec![Link::new(left, 1, true, true), Link::new(right, 0, true, true)]
-        };
-        Case { channels: (0..members).map(channels).collect(), form, rounds }.with_slots(slots)
-    }
-
-    /// Member 0 exchanges with all others.
-    fn star(members: usize, form: Form, rounds: u8) -> Case {
-        let leaf = |me: usize| vec![Link::new(0, me - 1, true, true)];
-        let hub = (1..members).map(|leaf| Link::new(leaf, 0, true, true)).collect();
-        Case { channels: [hub].into_iter().chain((1..members).map(leaf)).collect(), form, rounds }
-    }
-
-    /// Members send along a ring in one direction.
-    fn one_way(members: usize, form: Form, rounds: u8) -> Case {
-        let channels = |me: usize| {
-            let (before, after) = ((me + members - 1) % members, (me + 1) % members);
-            vec![Link::new(after, 1, true, false), Link::new(before, 0, false, true)]
-        };
-        Case { channels: (0..members).map(channels).collect(), form, rounds }
-    }
-
-    /// Member 0 sends to 1 and 2, which send nothing.
-    fn fan(form: Form, rounds: u8) -> Case {
-        let channels = vec![
-            vec![Link::new(1, 0, true, false), Link::new(2, 0, true, false)],
-            vec![Link::new(0, 0, false, true)],
-            vec![Link::new(0, 1, false, true)],
-        ];
-        Case { channels, form, rounds }
-    }
-
-    fn with_slots(mut self, slots: u64) -> Case {
-        for data in self.channels.iter_mut().flatten().filter_map(|link| link.demand.data.as_mut()) {
-            *data = slots;
-        }
-        self
     }
 }

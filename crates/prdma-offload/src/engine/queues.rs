@@ -13,18 +13,20 @@
 //! partitions are posted. So the argument about credit is that of the program, with a network
 //! interface that is slow between SELF and DATA.
 
-use super::{CommandTemplate, Engine, Program, Progress, Result};
+use super::{CommandTemplate, Engine, Program, Progress, Result, cpu::have_reached};
 use crate::PrdmaError;
 use fabric_offload::{
     ControlQueue, Triggers,
     control_queue::{Completion, MrqKind, MrqNotice, Posting},
 };
-use rdma_fabric::{Deps, Fabric, Rank};
+use rdma_fabric::{Deps, Fabric, LocalWord, Rank};
 
 /// Iterations executed by queues.
 pub(crate) struct QueueEngine {
     /// The queues close before the memory that they address is freed.
     queues: Vec<RunningQueue>,
+    /// The words that receive a separate END, in place of a notice.
+    ends: Box<[LocalWord<u64>]>,
     /// The ranks that can delay the iteration.
     ranks: Box<[Rank]>,
     fabric: Fabric,
@@ -42,7 +44,12 @@ impl QueueEngine {
             let postings = program.commands.iter().map(|command| command.posting(0)).collect();
             RunningQueue { queue, program, postings, notices, outstanding: Outstanding::default() }
         };
-        QueueEngine { queues: queues.map(running).collect(), ranks, fabric: fabric.clone() }
+        QueueEngine { queues: queues.map(running).collect(), ends: Box::default(), ranks, fabric: fabric.clone() }
+    }
+
+    /// Adds words that receive a separate END.
+    pub(super) fn with_ends(self, ends: Box<[LocalWord<u64>]>) -> Self {
+        QueueEngine { ends, ..self }
     }
 }
 
@@ -112,7 +119,7 @@ impl Engine for QueueEngine {
                 running.take_completion(completion)?;
             }
         }
-        Ok(())
+        Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
 
     async fn test(&mut self, iteration: u64) -> Result<Progress> {
@@ -135,7 +142,10 @@ impl Engine for QueueEngine {
                 progress = Progress::Pending;
             }
         }
-        Ok(progress)
+        match progress {
+            Progress::Done => Ok(have_reached(&self.fabric, &self.ends, iteration)?),
+            Progress::Pending => Ok(Progress::Pending),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     guard::Binding,
 };
 use crate::{
-    Edge, Options, PrdmaError, Result, Side,
+    Edge, EndOfData, Options, PrdmaError, Result, Side,
     buffer::{Memory, Width},
     engine::Data,
     layout::{Layout, Piece, count_blocks, pieces},
@@ -27,6 +27,8 @@ pub(crate) struct Terms {
     direct_blocks: u64,
     /// [`crate::Options::direct_bytes`].
     direct_bytes: u64,
+    /// 1 for [`EndOfData::Separate`], otherwise 0.
+    separate_end: u64,
     /// Bytes of a cell of the send buffer, and of the receive buffer.
     cells: [u64; 2],
     send: [u64; Layout::WORDS],
@@ -39,10 +41,12 @@ impl Terms {
 }
 
 /// The agreement of the two ends of a channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Agreed {
     pub(crate) out: Option<Outgoing>,
     pub(crate) inn: Option<Incoming>,
+    /// How the data of both directions end.
+    pub(crate) end: EndOfData,
     /// The tables that were compared.
     pub(crate) binding: Binding,
 }
@@ -112,6 +116,7 @@ pub(crate) fn terms(channel: &Channel, sends: &[Block], receives: &[Block], opti
         receives: EdgeEnd::to_word(channel.inn),
         direct_blocks: options.direct_blocks.into(),
         direct_bytes: options.direct_bytes.into(),
+        separate_end: u64::from(options.end == EndOfData::Separate),
         cells: [send_cell, receive_cell],
         send,
         receive,
@@ -173,7 +178,11 @@ pub(crate) fn agree(me: usize, channel: &Channel, mine: &Terms, table: &[Terms],
             Some(Incoming { packed: (pack && !at.is_contiguous()).then_some(at), bytes: at.bytes(), width })
         }
     };
-    Ok(Agreed { out, inn, binding: Binding::default() })
+    let end = match [mine.separate_end, theirs.separate_end] {
+        [0, 0] => EndOfData::WithData,
+        _ => EndOfData::Separate,
+    };
+    Ok(Agreed { out, inn, end, binding: Binding::default() })
 }
 
 /// Checks that there is a block for each slot, inside its buffer, and that no received block shares

@@ -3,7 +3,7 @@
 
 use super::Partitioned;
 use crate::{
-    Aggregation, Buffer, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
+    Aggregation, Buffer, EndOfData, Layout, Neighbourhood, Options, PrdmaError, Result, Side,
     engine::{CpuPartitions, Demand},
     init::{
         Block, Blocks, Channel, Compared, EdgeEnd, Handles, Made, Outcome, RequestBuilder, Wish, all_succeed, check,
@@ -49,7 +49,7 @@ impl Neighbourhood {
         partitions: usize,
         options: &Options,
     ) -> Boxed<'a, Result<Partitioned>> {
-        let options = Options { direct_blocks: u32::MAX, ..*options };
+        let options = Options { direct_blocks: u32::MAX, end: EndOfData::WithData, ..*options };
         compiled_here(async move {
             let Neighbourhood { group, topology, channels, headers, .. } = self;
             let fabric = group.fabric().clone();

@@ -106,7 +106,8 @@ impl<M, D> State<M, D> {
             let over = |(at, (pointers, queue)): (usize, (&Pointers, &Queue))| {
                 queue.member != member || pointers.read == pointers.write && self.notices_of(at).len() >= queue.notices
             };
-            if rounds.started > rounds.ended && queues().enumerate().all(over) {
+            let may_end = || model.may_end(&self.memory, member, rounds.started);
+            if rounds.started > rounds.ended && queues().enumerate().all(over) && may_end() {
                 events.push(Event::End(member));
             }
         }

@@ -5,7 +5,7 @@ use crate::{
     simulate::BEGIN,
     workloads::{Exchange, Kept, Together, exchanges},
 };
-use prdma_offload::{Buffer, Form, Layout, Options, Point, points_init};
+use prdma_offload::{Buffer, EndOfData, Form, Layout, Options, Point, points_init};
 use rdma_fabric::{Fabric, Group, Program, ProgramResult, Time, control_queue::Command};
 use std::fmt::Write;
 use tofu2_sim::virt::{Job, NetworkModel, Platform, Released, SeenCommand, Timeline, Torus};
@@ -20,14 +20,15 @@ const LATE: u64 = 5_000_000;
 const ENTRIES: usize = 10_000;
 
 /// Returns the paper's name of a command, if it has one: RTR (READY-TO-RECEIVE), SD/EOD (the data
-/// and their end), SD (data before the last command of an edge), NOP, SELF (the put to its own
-/// queue that releases the data).
+/// and their end), SD (data without their end), EOD (END-OF-DATA as a command of its own), NOP, SELF
+/// (the put to its own queue that releases the data).
 pub fn label(command: &SeenCommand) -> Option<String> {
     let posting = &command.posting;
     let name = match posting.command {
         Command::Nop => "NOP",
         Command::PutInline { to, .. } if to == command.queue => "SELF",
         Command::PutInline { .. } if posting.sps > 0 => "RTR",
+        Command::PutInline { .. } => "EOD",
         Command::Put { .. } if posting.remote_notice => "SD/EOD",
         Command::Put { .. } => "SD",
         _ => return None,
@@ -37,13 +38,13 @@ pub fn label(command: &SeenCommand) -> Option<String> {
 
 /// Rank 0 sends to rank 1, once; `starts` contains the start time of each rank, in picoseconds
 /// after the beginning.
-async fn one_way(fabric: Fabric, starts: [u64; 2]) -> ProgramResult<()> {
+async fn one_way(fabric: Fabric, starts: [u64; 2], end: EndOfData) -> ProgramResult<()> {
     let mut group = Group::world(&fabric).await?;
     let me = group.me();
     let buffer = Buffer::<u8>::new(&fabric, SIZE)?;
     let point = vec![Point::new(1 - me, 0, &buffer, Layout::contiguous::<u8>(0, SIZE)?)];
     let (sends, receives) = if me == 0 { (point, Vec::new()) } else { (Vec::new(), point) };
-    let (sends, receives) = points_init(&mut group, sends, receives, &Options::default()).await?;
+    let (sends, receives) = points_init(&mut group, sends, receives, &Options { end, ..Options::default() }).await?;
     fabric.sleep_until(Time::from_picos(BEGIN.as_picos() + starts[me])).await;
     for mut request in sends.into_iter().chain(receives) {
         request.start().await?;
@@ -65,39 +66,49 @@ pub struct FormTrace {
     pub alike: bool,
 }
 
-/// Runs one iteration of each form.
+/// Runs one iteration of each form: figures 5 to 7 as printed, with a separate END, then the same and
+/// figure 8 with data and end in one put, which the paper measured.
 ///
 /// # Errors
 /// [`ReproError::Job`].
 pub fn forms() -> Result<Vec<FormTrace>, ReproError> {
-    // The grid of two has borders: one neighbour each.
-    let exchange = |title, grid: &[usize], form| {
-        let (grid, periodic) = (grid.to_vec(), grid != [2]);
-        let (corners, kept, sizes) = (false, Kept::Persistent, vec![SIZE]);
-        let exchange = Exchange { grid, periodic, corners, form, kept, sizes, warm_up: 0, iterations: 1 };
-        let sides: Vec<u32> = exchange.grid.iter().map(|&side| side as u32).collect();
-        let together = Together::Clock { start: BEGIN, end: Time::from_picos(2 * BEGIN.as_picos()) };
-        Ok(FormTrace {
-            title,
-            timeline: traced(title, &sides, &async |fabric| exchanges(fabric, exchange.clone(), together).await)?,
-            alike: true,
-        })
-    };
-    let one_way = |title, starts| {
-        Ok(FormTrace {
-            title,
-            timeline: traced(title, &[2], &async |fabric| one_way(fabric, starts).await)?,
-            alike: false,
-        })
-    };
+    use EndOfData::{Separate, WithData};
     Ok(vec![
-        one_way("Fig. 5: one way, READY before the sender starts", [LATE, 0])?,
-        one_way("Fig. 6: one way, READY after the sender has started", [0, LATE])?,
-        exchange("Fig. 7: exchange of two ranks", &[2], Form::Fast)?,
-        exchange("Fig. 8 (A): FAST form, 1-D 3-point", &[4], Form::Fast)?,
-        exchange("Fig. 8 (B): MRC form, 1-D 3-point", &[4], Form::Mrc)?,
-        exchange("Fig. 8 (C): MRC form, 2-D 5-point", &[3, 3], Form::Mrc)?,
+        late("Fig. 5: one way, READY before the sender starts", [LATE, 0], Separate)?,
+        late("Fig. 6: one way, READY after the sender has started", [0, LATE], Separate)?,
+        exchange("Fig. 7: exchange of two ranks", &[2], Form::Fast, Separate)?,
+        late("Fig. 5 with SD/EOD", [LATE, 0], WithData)?,
+        late("Fig. 6 with SD/EOD", [0, LATE], WithData)?,
+        exchange("Fig. 7 with SD/EOD", &[2], Form::Fast, WithData)?,
+        exchange("Fig. 8 (A): FAST form, 1-D 3-point", &[4], Form::Fast, WithData)?,
+        exchange("Fig. 8 (B): MRC form, 1-D 3-point", &[4], Form::Mrc, WithData)?,
+        exchange("Fig. 8 (C): MRC form, 2-D 5-point", &[3, 3], Form::Mrc, WithData)?,
     ])
+}
+
+/// Runs a put from rank 0 to rank 1, which start at different times.
+fn late(title: &'static str, starts: [u64; 2], end: EndOfData) -> Result<FormTrace, ReproError> {
+    let timeline = traced(title, &[2], &async |fabric| one_way(fabric, starts, end).await)?;
+    Ok(FormTrace { title, timeline, alike: false })
+}
+
+/// Runs an exchange on a grid; one of two ranks has borders: one neighbour each.
+fn exchange(title: &'static str, grid: &[usize], form: Form, end: EndOfData) -> Result<FormTrace, ReproError> {
+    let exchange = Exchange {
+        grid: grid.to_vec(),
+        periodic: grid != [2],
+        corners: false,
+        form,
+        end,
+        kept: Kept::Persistent,
+        sizes: vec![SIZE],
+        warm_up: 0,
+        iterations: 1,
+    };
+    let sides: Vec<u32> = grid.iter().map(|&side| side as u32).collect();
+    let together = Together::Clock { start: BEGIN, end: Time::from_picos(2 * BEGIN.as_picos()) };
+    let timeline = traced(title, &sides, &async |fabric| exchanges(fabric, exchange.clone(), together).await)?;
+    Ok(FormTrace { title, timeline, alike: true })
 }
 
 fn traced<P: Program>(title: &str, sides: &[u32], program: &P) -> Result<Timeline, ReproError> {
@@ -183,12 +194,15 @@ mod tests {
     fn forms_have_the_papers_commands() {
         let forms = forms().expect("they run");
         for (form, rank, expected) in [
-            (0, 0, &["SD/EOD"][..]),
+            (0, 0, &["SD", "EOD"][..]),
             (0, 1, &["RTR"]),
-            (2, 0, &["RTR", "SD/EOD"]),
-            (3, 0, &["RTR", "SD/EOD", "RTR", "SD/EOD"]),
-            (4, 0, &["RTR", "RTR", "NOP", "SELF", "SD/EOD", "SD/EOD"]),
-            (5, 0, &["RTR", "RTR", "RTR", "RTR", "NOP", "NOP", "NOP", "SELF", "SD/EOD", "SD/EOD", "SD/EOD", "SD/EOD"]),
+            (2, 0, &["RTR", "SD", "EOD"]),
+            (3, 0, &["SD/EOD"]),
+            (3, 1, &["RTR"]),
+            (5, 0, &["RTR", "SD/EOD"]),
+            (6, 0, &["RTR", "SD/EOD", "RTR", "SD/EOD"]),
+            (7, 0, &["RTR", "RTR", "NOP", "SELF", "SD/EOD", "SD/EOD"]),
+            (8, 0, &["RTR", "RTR", "RTR", "RTR", "NOP", "NOP", "NOP", "SELF", "SD/EOD", "SD/EOD", "SD/EOD", "SD/EOD"]),
         ] {
             assert_eq!(labels(&forms[form], rank), expected, "{}", forms[form].text());
         }
@@ -199,7 +213,8 @@ mod tests {
         let forms = forms().expect("they run");
         let wait = |form: &FormTrace| {
             let commands = form.timeline.commands();
-            let data = commands.iter().find(|command| label(command).as_deref() == Some("SD/EOD")).expect("data");
+            let is_data = |command: &&SeenCommand| label(command).is_some_and(|label| label.starts_with("SD"));
+            let data = commands.iter().find(is_data).expect("data");
             let by = match data.released {
                 Released::By(Some(by)) => label(&commands[by]),
                 _ => None,
@@ -207,13 +222,35 @@ mod tests {
             assert_eq!(by.as_deref(), Some("RTR"), "{}", form.text());
             data.started.expect("it left").as_picos() - data.posted.as_picos()
         };
-        assert_eq!(wait(&forms[0]), 0);
-        assert!(wait(&forms[1]) > LATE / 2);
+        for early in [0, 3] {
+            assert_eq!(wait(&forms[early]), 0);
+            assert!(wait(&forms[early + 1]) > LATE / 2);
+        }
+    }
+
+    /// In figures 5 and 6 an RTR releases SD and EOD, in figure 7 also the next RTR.
+    #[test]
+    fn a_ready_releases_data_and_end() {
+        for (form, released) in forms().expect("they run").iter().zip([2, 2, 3, 1, 1, 2, 2]) {
+            let commands = form.timeline.commands();
+            let ready = commands.iter().find(|command| label(command).as_deref() == Some("RTR")).expect("a READY");
+            assert_eq!(ready.posting.sps, released, "{}", form.text());
+        }
+    }
+
+    #[test]
+    fn an_end_starts_behind_its_data() {
+        for form in &forms().expect("they run")[..3] {
+            let commands = form.timeline.commands();
+            let of = |name: &str| commands.iter().find(|command| label(command).as_deref() == Some(name));
+            let (data, end) = of("SD").zip(of("EOD")).expect("both");
+            assert!(data.started < end.started && data.arrived < end.arrived, "{}", form.text());
+        }
     }
 
     #[test]
     fn all_data_of_the_mrc_form_leave_after_all_readies() {
-        for form in &forms().expect("they run")[4..] {
+        for form in &forms().expect("they run")[7..] {
             let commands = form.timeline.commands();
             let of = |name: &str| {
                 let mine = commands.iter().filter(|command| label(command).as_deref() == Some(name));

@@ -10,7 +10,7 @@ use crate::{
         machine::{Transfers, queues, transfers},
     },
 };
-use prdma_offload::Form;
+use prdma_offload::{EndOfData, Form};
 use tofu2_sim::virt::{Released, SeenCommand, Timeline, TofuShape, TopologyError};
 
 /// Observed facts.
@@ -112,6 +112,7 @@ fn session_rule(plan: &PrdmaPlan, runner: &mut Runner<'_>) -> Result<(bool, JobR
         periodic: true,
         corners: false,
         form: Form::Mrc,
+        end: EndOfData::WithData,
         kept: Kept::Persistent,
         sizes: vec![PrdmaPlan::IN_SPACE],
         warm_up: 0,

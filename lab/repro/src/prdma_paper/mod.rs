@@ -23,7 +23,7 @@ use crate::{
     simulate::Traced,
     workloads::{Exchange, Kept},
 };
-use prdma_offload::Form;
+use prdma_offload::{EndOfData, Form};
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
@@ -207,6 +207,7 @@ impl PrdmaPlan {
             periodic: true,
             corners: job.pattern == Pattern::Corners,
             form: job.how.form,
+            end: EndOfData::WithData,
             kept: job.how.kept,
             sizes: job.sizes.clone(),
             warm_up: self.warm_up,

@@ -2,7 +2,7 @@
 //! neighbourhood paper, section 5.2).
 
 use super::{RankFuture, Together};
-use prdma_offload::{Buffer, Cartesian, Form, Neighbourhood, Options, Request};
+use prdma_offload::{Buffer, Cartesian, EndOfData, Form, Neighbourhood, Options, Request};
 use rdma_fabric::{Fabric, Group, ProgramResult};
 
 /// The lifetime of a request.
@@ -26,6 +26,8 @@ pub struct Exchange {
     pub corners: bool,
     /// The component that executes it.
     pub form: Form,
+    /// How blocks end.
+    pub end: EndOfData,
     /// The lifetime of the request.
     pub kept: Kept,
     /// Bytes to and from each neighbour; one measurement for each size.
@@ -46,7 +48,7 @@ pub fn exchanges(fabric: Fabric, exchange: Exchange, together: Together) -> Rank
 }
 
 async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> ProgramResult<Vec<u64>> {
-    let Exchange { grid, periodic, corners, form, kept, sizes, warm_up, iterations } = exchange;
+    let Exchange { grid, periodic, corners, form, end, kept, sizes, warm_up, iterations } = exchange;
     let grid = Cartesian::new(&grid, &vec![periodic; grid.len()])?;
     let group = Group::world(&fabric).await?;
     let me = group.me();
@@ -54,7 +56,7 @@ async fn measured(fabric: Fabric, exchange: Exchange, together: Together) -> Pro
     let bytes = topology.sources().len() * sizes.iter().copied().max().unwrap_or(0);
     let (send, receive) = (Buffer::<u8>::new(&fabric, bytes)?, Buffer::<u8>::new(&fabric, bytes)?);
     let mut neighbours = Neighbourhood::new(group, topology).await?;
-    let options = Options::form(form);
+    let options = Options { end, ..Options::form(form) };
     let inside = together.enter(&fabric).await?;
     let mut took = Vec::with_capacity(sizes.len());
     for size in sizes {

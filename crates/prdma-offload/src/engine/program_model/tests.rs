@@ -71,7 +71,7 @@ fn wrong_programs_are_found() {
                     *credit = posting.sps;
                 }
                 CommandTemplate::Fixed(posting) => mutant(posting),
-                CommandTemplate::End { .. } | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
+                CommandTemplate::End(_) | CommandTemplate::Alternating(_) => unreachable!("whole blocks have none"),
             }
         }
         let found = explore(&case, &queues).expect_err(name);
