@@ -33,7 +33,7 @@ pub(super) const PRDMA: &[Figure] = &[
         .bound(Bound::Between(24.0, 24.0))
         .remark("Both ranks of a node open queues in turn until there are none left."),
     figure("R10-groups", "memory groups (CMG) per node", Value(2.0), "", "§4.4.1", Specified)
-        .not_modelled("Memory groups are the paper's reason for two ranks per node (R10); a node's memory has no parts here."),
+        .not_modelled("Memory groups are the paper's reason for two ranks per node (R10); a node's memory has no parts here, and the paper prints no time that depends on them. Exchanges with two ranks per node: --what-if."),
     figure(
         "R11",
         "session mode",

@@ -108,7 +108,7 @@ fn links() -> Result<usize, TopologyError> {
 fn session_rule(plan: &PrdmaPlan, runner: &mut Runner<'_>) -> Result<(bool, JobRecord), ReproError> {
     let shape = Pattern::Line.shape();
     let exchange = Exchange {
-        grid: shape.sides().iter().map(|&side| side as usize).collect(),
+        grid: Pattern::Line.grid(),
         periodic: true,
         corners: false,
         form: Form::Mrc,

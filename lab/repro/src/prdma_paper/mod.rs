@@ -8,6 +8,10 @@
 //! is one link away, including at the ends, and messages to different neighbours share no link. On
 //! Tofu a line of 36 nodes can be such a ring too, because the six axes contain one
 //! (`Folding::Snake`). Neighbours at a corner are two or three links away.
+//!
+//! Patterns of pairs have two ranks on each of the 36 nodes, as the paper recommends for a machine
+//! with two memory groups (CMG) per node: each rank has one neighbour on its own node, along the
+//! last axis. A node has one memory here, without groups.
 
 mod forms;
 mod machine;
@@ -27,7 +31,7 @@ use prdma_offload::{EndOfData, Form};
 use std::fmt;
 use tofu2_sim::virt::Platform;
 
-/// The neighbour relation: the stencil, on 36 nodes.
+/// The neighbour relation: the stencil, on 36 nodes, and the ranks of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// One dimension, 3 points: two neighbours. The pattern measured in the paper.
@@ -39,11 +43,20 @@ pub enum Pattern {
     Space,
     /// Three dimensions, 27 points: 26 neighbours.
     Corners,
+    /// One dimension, 3 points, two ranks a node.
+    LineOfPairs,
+    /// Two dimensions, 5 points, two ranks a node.
+    PlaneOfPairs,
 }
 
 impl Pattern {
     /// All of them.
-    pub const ALL: [Pattern; 4] = [Pattern::Line, Pattern::Plane, Pattern::Space, Pattern::Corners];
+    pub const ALL: [Pattern; 6] =
+        [Pattern::Line, Pattern::Plane, Pattern::Space, Pattern::Corners, Pattern::LineOfPairs, Pattern::PlaneOfPairs];
+
+    /// Those that run at a single size.
+    pub const AT_ONE_SIZE: [Pattern; 4] =
+        [Pattern::Space, Pattern::Corners, Pattern::LineOfPairs, Pattern::PlaneOfPairs];
 
     /// Returns the name in tables.
     pub const fn name(self) -> &'static str {
@@ -52,23 +65,43 @@ impl Pattern {
             Pattern::Plane => "2-D 5-point",
             Pattern::Space => "3-D 7-point",
             Pattern::Corners => "3-D 27-point",
+            Pattern::LineOfPairs => "1-D 3-point, two a node",
+            Pattern::PlaneOfPairs => "2-D 5-point, two a node",
         }
     }
 
-    /// Returns the grid of ranks and the torus of nodes.
+    /// Returns the torus of nodes.
     pub const fn shape(self) -> Shape {
         match self {
-            Pattern::Line => Shape::new(&[36]),
-            Pattern::Plane => Shape::new(&[6, 6]),
+            Pattern::Line | Pattern::LineOfPairs => Shape::new(&[36]),
+            Pattern::Plane | Pattern::PlaneOfPairs => Shape::new(&[6, 6]),
             Pattern::Space | Pattern::Corners => Shape::new(&[3, 3, 4]),
         }
+    }
+
+    /// Returns the number of ranks on a node.
+    pub const fn ranks_per_node(self) -> u32 {
+        match self {
+            Pattern::LineOfPairs | Pattern::PlaneOfPairs => 2,
+            _ => 1,
+        }
+    }
+
+    /// Returns the grid of ranks: the torus of nodes, with the ranks of a node along the last axis,
+    /// in which their numbers are consecutive.
+    pub fn grid(self) -> Vec<usize> {
+        let mut sides: Vec<usize> = self.shape().sides().iter().map(|&side| side as usize).collect();
+        if let Some(last) = sides.last_mut() {
+            *last *= self.ranks_per_node() as usize;
+        }
+        sides
     }
 
     /// Returns the number of neighbours of each rank.
     pub const fn neighbours(self) -> u32 {
         match self {
-            Pattern::Line => 2,
-            Pattern::Plane => 4,
+            Pattern::Line | Pattern::LineOfPairs => 2,
+            Pattern::Plane | Pattern::PlaneOfPairs => 4,
             Pattern::Space => 6,
             Pattern::Corners => 26,
         }
@@ -154,7 +187,7 @@ impl PrdmaPlan {
     pub const MOST: usize = 65_536;
     /// The distance between two sizes of the paper.
     pub const STEP: usize = 1024;
-    /// The size for the predictions in three dimensions.
+    /// The size for the predictions in three dimensions and with two ranks a node.
     pub const IN_SPACE: usize = 8192;
     /// The number of measured iterations. With one queue, or with as many queues as neighbours, all
     /// iterations take the same time.
@@ -187,7 +220,7 @@ impl PrdmaPlan {
         let few: Vec<usize> = (0..=Self::MOST).step_by(Self::MOST / 4).collect();
         jobs.push(job(Pattern::Line, How::anew(Form::Fast), &few));
         jobs.extend([fast, two, mrc].map(|how| job(Pattern::Plane, how, &sizes)));
-        for pattern in [Pattern::Space, Pattern::Corners] {
+        for pattern in Pattern::AT_ONE_SIZE {
             let four = How::persistent(Form::Queues(4));
             jobs.extend([fast, four, two, mrc, cpu].map(|how| job(pattern, how, &[Self::IN_SPACE])));
         }
@@ -203,7 +236,7 @@ impl PrdmaPlan {
     /// Returns the exchange that a job's ranks run.
     pub(super) fn exchange(&self, job: &ExchangeCase) -> Exchange {
         Exchange {
-            grid: job.pattern.shape().sides().iter().map(|&side| side as usize).collect(),
+            grid: job.pattern.grid(),
             periodic: true,
             corners: job.pattern == Pattern::Corners,
             form: job.how.form,
@@ -219,6 +252,7 @@ impl PrdmaPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prdma_offload::Cartesian;
     use tofu2_sim::virt::{Fold, Folding, TofuShape, Torus};
 
     #[test]
@@ -226,6 +260,24 @@ mod tests {
         let plan = PrdmaPlan::paper(0);
         assert_eq!(plan.jobs[0].sizes.len(), 65);
         assert!(Pattern::ALL.iter().all(|pattern| pattern.shape().nodes() == 36));
+    }
+
+    /// Along the last axis a rank has one neighbour on its node and one at a distance of one hop; along
+    /// the others, both are one hop away.
+    #[test]
+    fn two_ranks_of_a_node_are_neighbours() {
+        for pattern in [Pattern::LineOfPairs, Pattern::PlaneOfPairs] {
+            let (grid, torus) = (pattern.grid(), Torus::new(pattern.shape().sides()).unwrap());
+            let grid = Cartesian::new(&grid, &vec![true; grid.len()]).unwrap();
+            for me in 0..72 {
+                let topology = grid.topology(me);
+                let to = topology.destinations().iter().flatten().map(|edge| edge.member);
+                let mut hops: Vec<u32> = to.map(|other| torus.hops(me as u32 / 2, other as u32 / 2)).collect();
+                hops.sort_unstable();
+                assert_eq!(hops, [&[0][..], &vec![1; hops.len() - 1]].concat(), "{pattern}, rank {me}");
+                assert_eq!(hops.len(), pattern.neighbours() as usize);
+            }
+        }
     }
 
     #[test]

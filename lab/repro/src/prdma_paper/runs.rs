@@ -86,8 +86,8 @@ pub fn run(plan: &PrdmaPlan, progress: &mut Progress) -> Result<PrdmaRuns, Repro
             [size] => format!("{pattern}, {how}: {size} B"),
             _ => format!("{pattern}, {how}: {} sizes", sizes.len()),
         };
-        let shape = pattern.shape();
-        let setting = Setting::routed(plan.platform.clone(), shape.nodes(), 1, shape, plan.seed);
+        let (shape, on_a_node) = (pattern.shape(), pattern.ranks_per_node());
+        let setting = Setting::routed(plan.platform.clone(), shape.nodes() * on_a_node, on_a_node, shape, plan.seed);
         let simulated =
             runner.run(label, setting, &async |fabric| exchanges(fabric, plan.exchange(job), TOGETHER).await)?;
         let slowest = |at: usize| simulated.outs.iter().map(|rank| rank[at]).max().unwrap_or(0);

@@ -70,10 +70,10 @@ impl<'a> Section<'a> {
         let forms = [Form::Fast, Form::Queues(4), Form::Queues(2), Form::Mrc, Form::Cpu].map(How::persistent);
         write!(
             page,
-            "<h2>In three dimensions</h2><p>{} bytes to each neighbour, in µs: predictions without a published value.</p>",
+            "<h2>In three dimensions, and with two ranks a node</h2><p>{} bytes to each neighbour, in µs: predictions without a published value.</p>",
             PrdmaPlan::IN_SPACE
         )?;
-        let rows = [Pattern::Space, Pattern::Corners].map(|pattern| {
+        let rows = Pattern::AT_ONE_SIZE.map(|pattern| {
             let [a, b, c, d, e] = forms.map(|how| {
                 let seconds = self.runs.of(pattern, how).and_then(|run| run.at(PrdmaPlan::IN_SPACE));
                 seconds.map_or("–".to_owned(), |seconds| format!("{:.2}", seconds * 1e6))

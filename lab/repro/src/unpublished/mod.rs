@@ -168,7 +168,7 @@ const TWO: How = How::persistent(Form::Queues(2));
 /// The sizes in the first table; the report has all of them.
 const SIZES: [usize; 7] = [0, 1024, 8192, 16_384, 32_768, 49_152, PrdmaPlan::MOST];
 
-/// Returns start and wait of each form by size, and in three dimensions.
+/// Returns start and wait of each form by size, in three dimensions, and with two ranks a node.
 pub fn exchanges(runs: &PrdmaRuns) -> String {
     let micros = |pattern, how, size| {
         let seconds = runs.of(pattern, how).and_then(|run| run.at(size));
@@ -209,13 +209,13 @@ pub fn exchanges(runs: &PrdmaRuns) -> String {
         );
     }
     let mut in_space = headed(&["neighbours", "FAST", "4 queues", "2 queues", "MRC", "CPU"]);
-    for pattern in [Pattern::Space, Pattern::Corners] {
+    for pattern in Pattern::AT_ONE_SIZE {
         let cells = [FAST, FOUR, TWO, MRC, CPU].map(|how| micros(pattern, how, PrdmaPlan::IN_SPACE));
         let first = format!("{} ({pattern})", pattern.neighbours());
         in_space.add_row([first].into_iter().chain(cells).map(number));
     }
     format!(
-        "\nEXCHANGES: start and wait of the slowest of 36 ranks, one a node, in µs\n{}\n\n{} bytes to each neighbour\n{}\n{}",
+        "\nEXCHANGES: start and wait of the slowest of 36 ranks, one a node, in µs\n{}\n\n{} bytes to each neighbour, 36 nodes\n{}\n{}",
         terminal(by_size),
         quantity::count(PrdmaPlan::IN_SPACE as u64),
         terminal(in_space),
@@ -247,7 +247,9 @@ mod tests {
         let text = exchanges(&run(&plan, &mut Progress::silent()).expect("it runs"));
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(WIDTH)), "{text}");
         assert!(text.contains("1-D MRC*") && text.contains("without a published value"), "{text}");
-        assert!(text.lines().any(|line| line.contains("6 (3-D 7-point)") && !line.contains('–')), "{text}");
+        for row in ["6 (3-D 7-point)", "4 (2-D 5-point, two a node)"] {
+            assert!(text.lines().any(|line| line.contains(row) && !line.contains('–')), "{text}");
+        }
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn a_ready_must_release_the_end() {
     }
 }
 
-/// Without a notice, nothing else tells a member that its data have arrived.
+/// Without a notice, the word alone shows that the data have arrived.
 #[test]
 fn a_member_must_wait_for_the_ends() {
     for (name, case) in cases() {
