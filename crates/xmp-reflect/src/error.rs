@@ -104,6 +104,14 @@ pub enum XmpError {
         /// Ranks of the job.
         ranks: usize,
     },
+    /// Threads to pack with can't be started.
+    #[error("{threads} threads can't be started: {why}")]
+    Threads {
+        /// The number of threads.
+        threads: usize,
+        /// The reason.
+        why: String,
+    },
     /// No transport has this name.
     #[error("{name:?} is not a transport: the transports are {known}")]
     NoTransport {

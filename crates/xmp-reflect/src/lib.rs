@@ -54,6 +54,8 @@ pub use error::{Result, XmpError};
 pub use mapping::{Align, Bounds, Format, Mapping, MappingError, Nodes, Order, Part, Section, Shadow, Template};
 pub use node_set::NodeSet;
 pub use plan::{Corners, Plan, PlanError, Split, Transfer, Widths};
-pub use prdma_offload::Element;
+pub use prdma_offload::{Element, Packer, Packing, PackingCost, Shares};
+#[cfg(feature = "threads")]
+pub use reflect::Threads;
 pub use reflect::{Explanation, Line, RdmaLimits, Reflect, Reflected, Schedule, Transport};
 pub use work::{Indices, IndicesIter, Peeled};

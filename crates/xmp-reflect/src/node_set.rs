@@ -6,6 +6,7 @@ use crate::{
     reflect::{RdmaLimits, Transport},
 };
 use core::hash::{Hash, Hasher};
+use prdma_offload::Packing;
 use rdma_fabric::{Fabric, Group};
 use std::hash::DefaultHasher;
 
@@ -48,6 +49,8 @@ pub struct NodeSet {
     pub(crate) table: Table,
     /// The transport of reflects without an explicit transport.
     pub(crate) transport: Transport,
+    /// The threads that pack and unpack.
+    pub(crate) packing: Packing,
     pub(crate) limits: RdmaLimits,
 }
 
@@ -66,6 +69,7 @@ impl NodeSet {
             nodes,
             table: Table::default(),
             transport: Transport::of_environment()?,
+            packing: Packing::serial(),
             limits: RdmaLimits::NONE,
         })
     }
@@ -74,6 +78,14 @@ impl NodeSet {
     #[must_use]
     pub fn with_transport(self, transport: Transport) -> Self {
         NodeSet { transport, ..self }
+    }
+
+    /// Returns this set, with threads that pack and unpack at this node for the schedules that it
+    /// creates from now on ([`Transport::Packed`], and blocks that other transports pack). By
+    /// default, the calling thread does. Nodes may differ.
+    #[must_use]
+    pub fn with_packing(self, packing: Packing) -> Self {
+        NodeSet { packing, ..self }
     }
 
     /// Returns this set, with the limits of a machine for reflects by RDMA: the same at all nodes,

@@ -1,5 +1,8 @@
 //! The time of the transports of a reflect, from which the choice of [`Transport::Auto`] is derived:
-//! on threads of this machine, and on nodes of simulated ones (`cargo xtask transports`).
+//! on threads of this machine, and on nodes of simulated ones; and the time of packing by several
+//! threads of a rank.
+
+mod packing;
 
 use crate::{
     output::{Context, Output, Steps},
@@ -31,7 +34,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     options.output.sheets(Context::new("transports", "threads and virt", options.quick), |steps| {
         let platforms = [Platform::fx100(), Platform::tofud(), Platform::k()];
         let machines = [None].into_iter().chain(platforms.iter().map(Some));
-        machines.map(|platform| sheet(platform, options.quick, steps)).collect()
+        let sheets: Result<Vec<_>, _> = machines.map(|platform| sheet(platform, options.quick, steps)).collect();
+        let mut sheets = sheets?;
+        sheets.push(packing::sheet(options.quick, steps)?);
+        Ok(sheets)
     })
 }
 

@@ -33,12 +33,15 @@ pub struct Line {
     pub blocks: u64,
     /// Whether the CPU packs or unpacks it.
     pub packed: bool,
+    /// The number of threads that pack or unpack it; 1 if it isn't packed.
+    pub threads: usize,
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line { array, transfer, bytes, blocks, packed } = self;
+        let Line { array, transfer, bytes, blocks, packed, threads } = self;
         let way = match (packed, blocks) {
+            (true, _) if *threads > 1 => &format!("packed by {threads} threads"),
             (true, _) => "packed",
             (false, 1) => "as it lies",
             (false, _) => "block by block",

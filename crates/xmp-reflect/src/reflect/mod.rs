@@ -15,6 +15,8 @@ mod explain;
 mod limits;
 mod request;
 mod schedule;
+#[cfg(feature = "threads")]
+mod threads;
 mod transport;
 mod windows;
 
@@ -22,6 +24,8 @@ pub use explain::{Explanation, Line};
 pub use limits::RdmaLimits;
 pub use request::Reflect;
 pub use schedule::{Reflected, Schedule};
+#[cfg(feature = "threads")]
+pub use threads::Threads;
 pub use transport::Transport;
 
 use crate::{

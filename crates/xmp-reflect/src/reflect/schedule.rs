@@ -148,13 +148,17 @@ impl Schedule {
             let why = "shadows are added up by persistent exchanges only".into();
             return Err(XmpError::Transport { transport: transport.to_string(), why });
         };
-        let request = exchange_init(&mut set.group, out, inn, &options).await?;
+        let mut request = exchange_init(&mut set.group, out, inn, &options).await?;
+        request.pack_by(set.packing.clone());
         let mut why = why.to_string();
         if let Some(obstacle) = request.obstacle() {
             why = format!("{why}; in the form {}, because {obstacle}", request.form());
         }
         for line in sends.iter_mut().chain(&mut receives) {
             line.packed = options.packs(line.blocks, line.bytes);
+            if line.packed {
+                line.threads = set.packing.shares(line.blocks, line.bytes).threads;
+            }
         }
         let carrier = Carrier::Request(Box::new(request));
         Ok(Schedule { node: set.me(), transport, why, sends, receives, carrier, adding: None, due: false })
@@ -257,7 +261,7 @@ impl Prepared {
             let line = |transfer: &Transfer| -> Result<Line> {
                 let layout = array.layout(&transfer.section)?;
                 let (bytes, blocks) = (layout.bytes(), layout.count());
-                Ok(Line { array: number, transfer: transfer.clone(), bytes, blocks, packed: false })
+                Ok(Line { array: number, transfer: transfer.clone(), bytes, blocks, packed: false, threads: 1 })
             };
             let [out, inn] = &mut prepared.points;
             for (transfers, lines, points) in

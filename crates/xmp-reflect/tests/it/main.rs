@@ -10,6 +10,7 @@ mod issue;
 mod loops;
 mod mutants;
 mod on_nodes;
+mod packing;
 mod published;
 mod random;
 mod reduces;

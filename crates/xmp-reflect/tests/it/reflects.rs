@@ -10,7 +10,7 @@ use checks::jobs::{threads, virtual_time};
 use proptest::test_runner::TestCaseError;
 use rdma_fabric::{Fabric, Group, ProgramResult};
 use tofu2_virt::Platform;
-use xmp_reflect::{Array as Distributed, Corners, NodeSet, Reflect, Section, Transport, Widths};
+use xmp_reflect::{Array as Distributed, Corners, NodeSet, Packing, Reflect, Section, Transport, Widths};
 
 /// Transports under test.
 pub(crate) const TRANSPORTS: [Transport; 9] = [
@@ -41,10 +41,11 @@ pub(crate) async fn program(
     corners: Corners,
     transport: Transport,
     call: Call,
+    packing: Packing,
 ) -> ProgramResult<()> {
     let (mapping, expected) = (array.mapping()?, Expected::new(array, widths, corners));
     let group = Group::world(&fabric).await?;
-    let mut set = NodeSet::new(group, mapping.nodes().clone())?.with_transport(transport);
+    let mut set = NodeSet::new(group, mapping.nodes().clone())?.with_transport(transport).with_packing(packing);
     let field: Distributed<i64> = set.array(&mapping)?;
     let reflect = Reflect::widths(widths).corners(corners);
     let me = field.part().coordinates().to_vec();
@@ -106,7 +107,9 @@ fn every_cell_holds_what_the_specification_says_in_virtual_time() {
         for (at, transport) in TRANSPORTS.into_iter().enumerate() {
             let corners = [Corners::With, Corners::Orthogonal][at % 2];
             let call = [Call::Reflect, Call::Async, Call::Schedule][at % 3];
-            let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport, call).await;
+            let run = async |fabric: Fabric| {
+                program(fabric, &array, &widths, corners, transport, call, Packing::serial()).await
+            };
             let job = virtual_time(&Platform::fx100(), nodes(&array)).shuffle_ties(true);
             checked(job.run(&run), &format!("{transport} {corners:?} {call:?}"))?;
         }
@@ -123,7 +126,9 @@ fn every_cell_holds_what_the_specification_says_on_threads() {
         for (at, transport) in TRANSPORTS.into_iter().enumerate() {
             let corners = [Corners::Orthogonal, Corners::With][at % 2];
             let call = [Call::Async, Call::Schedule, Call::Reflect][at % 3];
-            let run = async |fabric: Fabric| program(fabric, &array, &widths, corners, transport, call).await;
+            let run = async |fabric: Fabric| {
+                program(fabric, &array, &widths, corners, transport, call, Packing::serial()).await
+            };
             checked(threads(nodes(&array)).run(&run), &format!("{transport} {corners:?} {call:?}"))?;
         }
         Ok(())
