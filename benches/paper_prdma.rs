@@ -27,7 +27,7 @@ fn reproduce(smoke: bool) -> Result<Reproduced, ReproError> {
 #[cfg(target_os = "linux")]
 mod threads {
     use super::paper::threads::{Machine, Operations, criterion, in_jobs, run};
-    use onesided::prdma::Form;
+    use onesided::prdma::{EndOfData, Form};
     use repro::{
         figures::Paper,
         workloads::{Exchange, Kept, Together, exchanges},
@@ -49,8 +49,8 @@ mod threads {
     fn exchange(form: Form, bytes: usize, times: u64) -> Duration {
         in_jobs(times, 100_000, |iterations| {
             let (grid, sizes) = (vec![2], vec![bytes]);
-            let (periodic, corners, kept, warm_up) = (true, false, Kept::Persistent, 10);
-            let exchange = Exchange { grid, periodic, corners, form, kept, sizes, warm_up, iterations };
+            let (periodic, corners, end, kept, warm_up) = (true, false, EndOfData::WithData, Kept::Persistent, 10);
+            let exchange = Exchange { grid, periodic, corners, form, end, kept, sizes, warm_up, iterations };
             let program = async |fabric| exchanges(fabric, exchange.clone(), Together::Barrier).await;
             let outs = run(2, &program);
             outs.iter().map(|rank| rank[0]).max().unwrap_or(0)
