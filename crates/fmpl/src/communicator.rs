@@ -5,7 +5,7 @@
 use crate::{
     Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
     area::{Layout, meet},
-    collective::{Algorithms, ByUnit, Collectives, Hardware},
+    collective::{Algorithms, ByUnit, Collectives, Hardware, Memories},
     spool::{Siblings, Spool},
     state::State,
 };
@@ -71,7 +71,7 @@ impl Communicator {
     pub(crate) fn new(
         mut group: Group,
         options: &Options,
-        staging: Option<GroupMemory>,
+        memories: Memories,
         siblings: &Siblings,
     ) -> impl Future<Output = Result<Self>> {
         let (options, siblings) = (options.clone(), siblings.clone());
@@ -80,7 +80,7 @@ impl Communicator {
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
             let memory = group.memory_with_control(layout.bytes()).await?;
             let spool = Spool::new(&fabric, options.spool_bytes, options.time_out, options.patience)?;
-            let (hardware, algorithms) = Hardware::claim(&mut group, &options, staging).await?;
+            let (hardware, algorithms) = Hardware::claim(&mut group, &options, memories).await?;
             group.barrier().await?;
             let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
             let state = match options.threads {

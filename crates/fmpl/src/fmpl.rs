@@ -1,6 +1,10 @@
 //! The library on one rank.
 
-use crate::{Communicator, Options, Result, collective::Hardware, spool::Siblings};
+use crate::{
+    Communicator, Options, Result,
+    collective::{Hardware, Memories},
+    spool::Siblings,
+};
 use core::future::Future;
 use rdma_fabric::{Fabric, Group, provider::Boxed};
 
@@ -50,9 +54,9 @@ impl Fmpl {
         let fabric = fabric.clone();
         let begun: Boxed<'static, Result<Self>> = Box::pin(async move {
             let options = options.checked()?;
-            let staging = Hardware::memory(&fabric, &options, Some(fabric.ranks())).await?;
+            let memories = Hardware::memory(&fabric, &options, Some(fabric.ranks())).await?;
             let siblings = Siblings::default();
-            let world = Communicator::new(Group::world(&fabric).await?, &options, staging, &siblings).await?;
+            let world = Communicator::new(Group::world(&fabric).await?, &options, memories, &siblings).await?;
             Ok(Fmpl { options, world, siblings })
         });
         begun
@@ -71,9 +75,9 @@ impl Fmpl {
     /// As [`Fmpl::init_with`].
     pub fn create(&mut self, colour: Option<u64>, order: u64) -> impl Future<Output = Result<Option<Communicator>>> {
         let created: Boxed<'_, Result<Option<Communicator>>> = Box::pin(async move {
-            let staging = Hardware::memory(self.world.fabric(), &self.options, None).await?;
+            let memories = Hardware::memory(self.world.fabric(), &self.options, None).await?;
             let Some(group) = self.world.group().split(colour, order).await? else { return Ok(None) };
-            Ok(Some(Communicator::new(group, &self.options, staging, &self.siblings).await?))
+            Ok(Some(Communicator::new(group, &self.options, memories, &self.siblings).await?))
         });
         created
     }
@@ -91,7 +95,7 @@ impl Fmpl {
     ) -> impl Future<Output = Result<Option<Communicator>>> + use<'a> {
         let created: Boxed<'a, Result<Option<Communicator>>> = Box::pin(async move {
             let Some(group) = parent.group().split(colour, order).await? else { return Ok(None) };
-            Ok(Some(Communicator::new(group, &self.options, None, &self.siblings).await?))
+            Ok(Some(Communicator::new(group, &self.options, Memories::default(), &self.siblings).await?))
         });
         created
     }

@@ -110,6 +110,11 @@ pub trait Mutant: fmt::Debug + 'static {
     fn releases_held(&self, _addr: RemoteAddr) -> bool {
         false
     }
+    /// Returns whether multicasts can be addressed to these ranks: whether they count as a box of the
+    /// network.
+    fn reaches(&self, _members: &[Rank]) -> bool {
+        true
+    }
     /// Returns whether a multicast reaches the member whose memory this is.
     fn multicasts_to(&self, _to: RemoteAddr) -> bool {
         true

@@ -4,6 +4,7 @@
 use super::layer::{Mutated, word_bits};
 use rdma_fabric::{
     Amo, Multicasts, Rank, RemoteAddr, Result,
+    error::MulticastError,
     provider::{Multicast, Place, Posted, Sink, Source, Token},
 };
 use std::{
@@ -104,7 +105,11 @@ impl Mutated {
 
 impl Multicast for Mutated {
     fn reaches(&self, members: &[Rank]) -> Result<()> {
-        Multicasts::reach(&self.below, members)
+        Multicasts::reach(&self.below, members)?;
+        match self.mutant.reaches(members) {
+            true => Ok(()),
+            false => Err(MulticastError::NoBox { members: members.len() }.into()),
+        }
     }
 
     fn multicast(&self, to: &[Place], from: Source<'_>) -> Posted {

@@ -12,8 +12,9 @@ use rdma_fabric::{fast_path::fast_path, join::join_all};
 impl Communicator {
     /// Waits until all members have called this function (`fmpl_barrier`).
     ///
-    /// The barrier unit or the network executes the barrier where the hardware supports it.
-    /// Otherwise 8-byte flags are sent up the tree rooted at member 0 and back down: `len() - 1`
+    /// The barrier unit or the network executes the barrier where the hardware supports it. If the
+    /// network supports it only for parts of the members, flags go up a tree and multicasts down
+    /// ([`Algorithm::Mixed`]). Otherwise 8-byte flags are sent up the tree rooted at member 0 and back down: `len() - 1`
     /// flags and ⌊log2 p⌋ stages in each direction. Unless p is a power of two, that is one stage
     /// fewer than ⌈log2 p⌉: each member has a separate flag for every other member, so the flags of
     /// several children are not serialised, and the number of stages is the depth of the tree,
@@ -36,6 +37,11 @@ impl Communicator {
                 let part = self.begin(0).await?;
                 let outcome = part.rendezvous(progress).await;
                 part.end_in_tree(0, outcome).await
+            }
+            Chosen::Always(Algorithm::Mixed) => {
+                let mut part = self.begin(0).await?;
+                let outcome = part.meet_in_boxes().await;
+                part.end(outcome).await
             }
             Chosen::Always(_) => {
                 let mut part = self.begin_by_hardware(0)?;

@@ -45,6 +45,9 @@ pub enum Algorithm {
     Colour,
     /// The network's multicast ([`rdma_fabric::MulticastSpan`]): broadcasts.
     Multicast,
+    /// Messages up the tree, and multicasts down, to runs of members that each fill a box of the
+    /// network: barriers whose members do not fill one together.
+    Mixed,
 }
 
 impl Algorithm {
@@ -53,7 +56,7 @@ impl Algorithm {
         match self {
             Algorithm::Tree => true,
             Algorithm::Gates => collective != Collective::Broadcast,
-            Algorithm::Colour => collective == Collective::Barrier,
+            Algorithm::Colour | Algorithm::Mixed => collective == Collective::Barrier,
             Algorithm::Multicast => collective == Collective::Broadcast,
         }
     }
@@ -123,6 +126,7 @@ impl FromIterator<Rule> for Table {
 /// the message is so long that the cost of announcing the algorithm is negligible.
 const COLOURS: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Colour).members(2..usize::MAX),
+    Rule::new(Collective::Barrier, Algorithm::Mixed).members(3..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Tree).members(2..3).bytes(64 << 10..usize::MAX),
     Rule::new(Collective::Broadcast, Algorithm::Multicast).members(2..usize::MAX),
 ];
@@ -140,6 +144,7 @@ const UNITS: &[Rule] = &[
 const HARDWARE: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates),
     Rule::new(Collective::Barrier, Algorithm::Colour),
+    Rule::new(Collective::Barrier, Algorithm::Mixed),
     Rule::new(Collective::Broadcast, Algorithm::Multicast),
     Rule::new(Collective::Reduce, Algorithm::Gates),
     Rule::new(Collective::Allreduce, Algorithm::Gates),

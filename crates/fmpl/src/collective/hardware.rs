@@ -1,7 +1,7 @@
 //! The hardware claimed by a communicator.
 
-use super::{Rounds, Staging};
-use crate::{Algorithm, Options, Result, collective::Algorithms};
+use super::{Rounds, Staging, boxes::Boxes};
+use crate::{Algorithm, Choice, Options, Result, collective::Algorithms};
 use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
 
 /// The hardware that executes a communicator's collectives. Dropping it releases the hardware;
@@ -10,31 +10,39 @@ use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
 pub(crate) struct Hardware {
     pub(crate) rounds: Option<Rounds>,
     pub(crate) staging: Option<Staging>,
+    pub(crate) boxes: Option<Boxes>,
+}
+
+/// Memory for multicasts, which has to be the same region on all members.
+#[derive(Debug, Default)]
+pub(crate) struct Memories {
+    staging: Option<GroupMemory>,
+    boxes: Option<GroupMemory>,
 }
 
 impl Hardware {
-    /// Allocates the memory for multicasts, which has to be the same region on all members; `None`
-    /// if communicators with `members` members (or with any number) do not use multicasts.
-    /// Collective over the job.
-    pub(crate) async fn memory(
-        fabric: &Fabric,
-        options: &Options,
-        members: Option<usize>,
-    ) -> Result<Option<GroupMemory>> {
-        let wanted = fabric.caps().multicasts == Multicasts::Hardware
-            && options.collectives.table(&fabric.caps()).wants(Algorithm::Multicast, members);
-        match wanted {
-            true => Ok(Some(GroupMemory::symmetric(fabric, Staging::memory_bytes(options.staging)).await?)),
-            false => Ok(None),
+    /// Allocates the memory for multicasts, as far as communicators with `members` members (or with any
+    /// number) use them. Collective over the job.
+    pub(crate) async fn memory(fabric: &Fabric, options: &Options, members: Option<usize>) -> Result<Memories> {
+        let caps = fabric.caps();
+        let table = options.collectives.table(&caps);
+        let in_hardware = caps.multicasts == Multicasts::Hardware;
+        // A program's own table may select it where the CPU multicasts.
+        let in_boxes =
+            in_hardware || caps.multicasts == Multicasts::Software && matches!(options.collectives, Choice::By(_));
+        let mut memories = Memories::default();
+        if in_hardware && table.wants(Algorithm::Multicast, members) {
+            let bytes = Staging::memory_bytes(options.staging);
+            memories.staging = Some(GroupMemory::symmetric(fabric, bytes).await?);
         }
+        if in_boxes && table.wants(Algorithm::Mixed, members) {
+            memories.boxes = Some(Boxes::memory(fabric).await?);
+        }
+        Ok(memories)
     }
 
     /// Claims the hardware that the table selects, as far as it is free. Collective over the group.
-    pub(crate) async fn claim(
-        group: &mut Group,
-        options: &Options,
-        memory: Option<GroupMemory>,
-    ) -> Result<(Self, Algorithms)> {
+    pub(crate) async fn claim(group: &mut Group, options: &Options, memories: Memories) -> Result<(Self, Algorithms)> {
         let (fabric, members) = (group.fabric().clone(), group.len());
         let table = options.collectives.table(&fabric.caps());
         let wants = |algorithm| table.wants(algorithm, Some(members));
@@ -45,11 +53,17 @@ impl Hardware {
         if hardware.rounds.is_none() && (wants(Algorithm::Colour) || wants(Algorithm::Multicast)) {
             hardware.rounds = Rounds::by_colour(group).await?;
         }
-        if let Some(memory) = memory
+        if let Some(memory) = memories.staging
             && wants(Algorithm::Multicast)
             && hardware.rounds.is_some()
         {
             hardware.staging = Staging::new(group, memory, options.staging)?;
+        }
+        if let Some(memory) = memories.boxes
+            && wants(Algorithm::Mixed)
+            && hardware.rounds.is_none()
+        {
+            hardware.boxes = Boxes::new(group, memory)?;
         }
         let has = |algorithm| match algorithm {
             Algorithm::Tree => true,
@@ -57,6 +71,7 @@ impl Hardware {
                 hardware.rounds.as_ref().is_some_and(|rounds| rounds.algorithm() == algorithm)
             }
             Algorithm::Multicast => hardware.staging.is_some(),
+            Algorithm::Mixed => hardware.boxes.is_some(),
         };
         let algorithms = Algorithms::new(&options.collectives, &fabric.caps(), members, has);
         Ok((hardware, algorithms))

@@ -26,6 +26,7 @@
 
 mod algorithms;
 mod barrier;
+mod boxes;
 mod broadcast;
 mod choice;
 mod direct;
@@ -47,7 +48,7 @@ mod unit;
 
 pub(crate) use algorithms::{Algorithms, Chosen};
 pub use choice::{Algorithm, Choice, Collective, Rule, Table};
-pub(crate) use hardware::Hardware;
+pub(crate) use hardware::{Hardware, Memories};
 pub use op::{Op, Scalar};
 pub(crate) use part::{Collectives, Part, Work};
 use rounds::Rounds;

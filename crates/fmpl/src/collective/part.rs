@@ -85,6 +85,8 @@ pub(crate) struct Part<'a> {
     pub(crate) parent: Option<Edge<'a>>,
     /// In the order of the tree.
     pub(crate) children: Vec<Edge<'a>>,
+    /// Other members that wait for this one to release them.
+    pub(crate) released: Vec<Edge<'a>>,
     /// The hardware, while this collective uses it.
     pub(crate) hardware: Option<Hardware>,
     over: bool,
@@ -123,7 +125,7 @@ impl Communicator {
 
 impl<'a> Part<'a> {
     fn new(comm: &'a Communicator, hardware: Option<Hardware>) -> Self {
-        Part { comm, parent: None, children: Vec::new(), hardware, over: false }
+        Part { comm, parent: None, children: Vec::new(), released: Vec::new(), hardware, over: false }
     }
 }
 
@@ -132,6 +134,12 @@ impl Part<'_> {
     pub(crate) fn rounds(&mut self) -> Result<(&mut Rounds, &Communicator)> {
         let rounds = self.hardware.as_mut().and_then(|hardware| hardware.rounds.as_mut());
         Ok((rounds.ok_or(FabricError::Unsupported { feature: &"hardware barriers" })?, self.comm))
+    }
+
+    /// Takes the hardware for a collective that uses the tree as well.
+    pub(crate) fn take_hardware(&mut self) -> Result<()> {
+        self.hardware = self.comm.with(|state| state.collectives.hardware.take())?;
+        Ok(())
     }
 
     /// Contacts all reachable neighbours in the tree of `root`; if this fails for one of them, the
@@ -189,13 +197,14 @@ impl Part<'_> {
     /// Releases the hardware. Once awaited, the future notifies the members that may wait for this
     /// one that this member has left because `member` did.
     fn take_leave(&mut self, member: usize) -> impl Future<Output = ()> + use<> {
-        let (used, fabric) = (self.hardware.take(), self.comm.fabric.clone());
-        let words = self.comm.with(|state| {
+        let (used, comm, fabric) = (self.hardware.take(), self.comm, self.comm.fabric.clone());
+        let words = comm.with(|state| {
             let hardware = &mut state.collectives.hardware;
             *hardware = used.or(hardware.take());
             hardware.as_mut().map_or_else(Vec::new, |hardware| {
                 hardware.rounds = None;
-                hardware.staging.as_ref().map_or_else(Vec::new, |staging| staging.left_words(&fabric))
+                let staging = hardware.staging.iter().flat_map(|staging| staging.left_words(&fabric));
+                staging.chain(hardware.boxes.iter().flat_map(|boxes| boxes.left_words(comm))).collect()
             })
         });
         let (words, neighbours) = (words.unwrap_or_default(), self.neighbours());
@@ -206,7 +215,7 @@ impl Part<'_> {
     }
 
     fn neighbours(&self) -> Vec<Ends> {
-        self.parent.iter().chain(&self.children).map(|edge| edge.ends.clone()).collect()
+        self.parent.iter().chain(&self.children).chain(&self.released).map(|edge| edge.ends.clone()).collect()
     }
 
     /// Returns three work buffers of `bytes` bytes, which are kept for later reductions.

@@ -43,6 +43,10 @@ const SOURCES_SPOOLED: Case = SOURCES.spooled("any source, of two, spooled", 1 <
 const BARRIER: Case = Case::new("two barriers of 2", Job::Barrier(2));
 const BARRIER_THREE: Case = Case::new("a barrier of 3", Job::Barrier(1)).of(3);
 const BARRIERS_THREE: Case = Case::new("two barriers of 3", Job::Barrier(2)).of(3);
+const BOX: Case = BARRIER.in_boxes("two barriers of 2, released by multicast", 2);
+const BOX_OF_THREE: Case = BARRIER_THREE.in_boxes("a barrier of 3, released by multicast", 3);
+const BOX_AND_ONE: Case = BARRIER_THREE.in_boxes("a barrier of 2 and 1, released by multicast", 2);
+const TWO_BOXES: Case = Case::new("", Job::Barrier(1)).of(4).in_boxes("a barrier of 2 and 2, released by multicast", 2);
 const BROADCAST: Case = Case::new("two broadcasts of 2", Job::Broadcast(2));
 const BROADCAST_THREE: Case = Case::new("a broadcast of 3", Job::Broadcast(1)).of(3);
 const REDUCE: Case = Case::new("two reductions of 2", Job::Reduce(2));
@@ -75,6 +79,9 @@ const CASES: &[(Case, u64, Size)] = &[
     (BARRIER, 240, Size::Test),
     (BARRIER_THREE, 5_500, Size::Test),
     (BARRIERS_THREE, 19_000, Size::Test),
+    (BOX, 460, Size::Test),
+    (BOX_OF_THREE, 2_500, Size::Test),
+    (BOX_AND_ONE, 13_000, Size::Test),
     (BROADCAST, 5_800, Size::Test),
     (REDUCE, 5_000, Size::Test),
     (ALLREDUCE, 100_000, Size::Quick),
@@ -84,6 +91,8 @@ const CASES: &[(Case, u64, Size)] = &[
     (SOURCE.dying("the receiver may die: any source", 0), 470, Size::Test),
     (BARRIER_THREE.dying("the root may die: a barrier of 3", 0), 9_600, Size::Test),
     (BARRIER_THREE.dying("a leaf may die: a barrier of 3", 1), 15_000, Size::Test),
+    (BOX_AND_ONE.dying("the root may die: a barrier of 2 and 1, released by multicast", 0), 37_000, Size::Quick),
+    (BOX_AND_ONE.dying("a leader may die: a barrier of 2 and 1, released by multicast", 2), 50_000, Size::Quick),
 ];
 
 /// The jobs that have more states, and are explored in random orders.
@@ -115,6 +124,7 @@ const SAMPLED: &[Case] = &[
     ANY_BOTH,
     ANY_SPOOLED,
     ANY_TWICE_SPOOLED,
+    TWO_BOXES,
     BROADCAST_THREE,
     REDUCE_THREE,
     ALLREDUCE_THREE,
@@ -142,6 +152,9 @@ const MUTANTS: &[(FmplMutant, Case, &str)] = &[
     (FmplMutant::OfferedFirst, SPOOLED, "what came"),
     (FmplMutant::TakenTwice, ANY_ROW_SPOOLED, "what came"),
     (FmplMutant::TakenTwice, SPOOLED, "what came"),
+    (FmplMutant::ReleasedEarly, BOX, "somebody left a barrier early"),
+    (FmplMutant::ReleasedTwice, BOX, "somebody left a barrier early"),
+    (FmplMutant::NotReleased, BOX, "deadlock"),
 ];
 
 /// The mutants that random orders detect.
@@ -153,6 +166,7 @@ const MUTANTS_AT_RANDOM: &[(FmplMutant, Case)] = &[
     (FmplMutant::QueuedInSilence, QUEUED_AND_LEFT),
     (FmplMutant::QueuedFirst, SPOOLED_THREE),
     (FmplMutant::SenderFlushesNot, QUEUED),
+    (FmplMutant::PassedEarly, TWO_BOXES),
 ];
 
 /// Returns all explorations of messages.

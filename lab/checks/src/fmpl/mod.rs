@@ -15,11 +15,11 @@ use crate::{
     exploration::{Expected, Exploration, Run},
     loss::{mortal, told},
 };
-use ::fmpl::{Fmpl, FmplError, Options};
+use ::fmpl::{Algorithm, Choice, Collective, Fmpl, FmplError, Options, Rule};
 use explore::{Explorer, Probe, mutant::mutated};
 use job::{Job, Member};
-use mutants::{FmplMutant, Mutated};
-use rdma_fabric::{Caps, Fabric, ProgramResult, RemoteAddr};
+use mutants::{BoxesOf, FmplMutant, Mutated};
+use rdma_fabric::{Caps, Fabric, Multicasts, ProgramResult, RemoteAddr};
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 /// The first of a series of facts, one for each rank: whether its set-up has completed.
@@ -39,6 +39,8 @@ struct Case {
     ordered: bool,
     /// Whether members synchronise before the exploration begins.
     met: bool,
+    /// If barriers release their members by multicasts: the most members that one multicast reaches.
+    boxes: Option<usize>,
     /// Whether ranks shut the library down: a rank that has spooled messages waits until they are
     /// received.
     ends: bool,
@@ -56,6 +58,13 @@ async fn play(
         Some((bytes, micros)) => options.spool(bytes, Duration::from_micros(micros)),
         None => options,
     };
+    let options = match case.boxes {
+        Some(_) => {
+            let table = [Rule::new(Collective::Barrier, Algorithm::Mixed)].into_iter().collect();
+            options.collectives(Choice::By(table))
+        }
+        None => options,
+    };
     let fmpl = Fmpl::init_with(&mutant_fabric, options).await?;
     let member = Member::new(&fabric, &fmpl, probe.clone()).await?;
     if case.met {
@@ -70,7 +79,7 @@ async fn play(
 
 impl Case {
     const fn new(name: &'static str, job: Job) -> Self {
-        Case { name, job, ranks: 2, spool: None, mortal: None, ordered: false, met: true, ends: false }
+        Case { name, job, ranks: 2, spool: None, mortal: None, ordered: false, met: true, boxes: None, ends: false }
     }
 
     const fn of(self, ranks: usize) -> Self {
@@ -99,9 +108,17 @@ impl Case {
         Case { name, met: false, ..self }
     }
 
+    /// Returns the case on a network whose multicasts reach up to `members` ranks, and release a barrier.
+    const fn in_boxes(self, name: &'static str, members: usize) -> Self {
+        Case { name, boxes: Some(members), ..self }
+    }
+
     fn explorer(self) -> Explorer<'static> {
         let mut caps = Caps::weakest();
         caps.puts_in_order = self.ordered;
+        if self.boxes.is_some() {
+            caps.multicasts = Multicasts::Software;
+        }
         let mut explorer = Explorer::new(self.ranks).caps(caps).leave_together().set_up(SET_UP);
         if let Job::AnyTwice([first, second]) = self.job
             && first != second
@@ -118,9 +135,13 @@ impl Case {
         };
         let program = move |fabric: Fabric| {
             let (probe, target) = (Probe::of(&fabric), Rc::new(Cell::new(None)));
-            let mutant_fabric = match mutant {
-                Some(mutant) => mutated(fabric.clone(), Mutated::new(mutant, target.clone(), fabric.rank())),
+            let boxes = match self.boxes {
+                Some(members) => mutated(fabric.clone(), BoxesOf(members)),
                 None => fabric.clone(),
+            };
+            let mutant_fabric = match mutant {
+                Some(mutant) => mutated(boxes, Mutated::new(mutant, target.clone(), fabric.rank())),
+                None => boxes,
             };
             Box::pin(async move {
                 let ended = play(fabric, mutant_fabric, self, &target).await;

@@ -34,6 +34,25 @@ pub(super) enum FmplMutant {
     OneBuffer,
     /// Rank 1 does not check the number of a flag, so it takes an offer twice.
     TakenTwice,
+    /// Rank 0 does not wait for the arrival of its children in the second barrier.
+    ReleasedEarly,
+    /// Rank 1 takes the release of a barrier for that of the next one.
+    ReleasedTwice,
+    /// The multicast that releases a barrier does not reach rank 1.
+    NotReleased,
+    /// The leader of the second box does not wait until member 0 releases it.
+    PassedEarly,
+}
+
+/// A network whose multicasts reach this many ranks with consecutive numbers, the first of which is a
+/// multiple of it.
+#[derive(Debug)]
+pub(super) struct BoxesOf(pub(super) usize);
+
+impl Mutant for BoxesOf {
+    fn reaches(&self, members: &[Rank]) -> bool {
+        members.iter().all(|rank| rank.index() / self.0 == members[0].index() / self.0)
+    }
 }
 
 /// The mutant that applies a [`FmplMutant`] once the set-up has completed.
@@ -67,6 +86,10 @@ const KIND: u32 = 44;
 const OFFERED: u64 = 3;
 /// The kind of a part's header.
 const WINDOW: u64 = 7;
+/// The kind of a barrier's flag.
+const ARRIVED: u64 = 2;
+/// The rank that leads the second of two boxes of two members.
+const LEADER: Rank = Rank::new(2);
 /// The bits below a word's number.
 const LOW: u64 = NEXT - 1;
 /// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer starts
@@ -128,6 +151,19 @@ impl Mutated {
         }
     }
 
+    /// Assumes that the second flag of a channel has arrived as soon as the first one has.
+    fn arrived_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        let mut seen = self.seen.borrow_mut();
+        if bits >> NUMBER == 1 && bits >> KIND & 15 == ARRIVED {
+            seen.insert(addr.offset, bits);
+        }
+        let first = addr.offset.checked_sub(FLAG).and_then(|flag| seen.get(&flag)).copied();
+        match (self.buffer.get(), first) {
+            (Some(_), Some(first)) if bits >> NUMBER != 2 => first + NEXT,
+            _ => bits,
+        }
+    }
+
     /// Replaces the destination of a part by that of the first part.
     fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
         match self.header.get() {
@@ -180,7 +216,20 @@ impl Mutant for Mutated {
         Some((self.buffer.get().filter(|_| both)?, content(0, 0)))
     }
 
+    fn multicasts_to(&self, to: RemoteAddr) -> bool {
+        self.mutant != FmplMutant::NotReleased || self.buffer.get().is_none() || to.rank != RECEIVER
+    }
+
     fn seen(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if self.mutant == FmplMutant::ReleasedEarly && self.rank == SENDER
+            || self.mutant == FmplMutant::PassedEarly && self.rank == LEADER
+        {
+            return self.arrived_early(addr, bits);
+        }
+        // The word that releases a member is the first one of its memory, and is a number of barriers.
+        if self.is(FmplMutant::ReleasedTwice, RECEIVER) && addr.offset == 0 && bits == 1 {
+            return 2;
+        }
         if self.is(FmplMutant::OneBuffer, SENDER) {
             return self.first_buffer(addr, bits);
         }

@@ -110,9 +110,9 @@ pub(super) const FMPL: &[Figure] = &[
         Ordering,
     )
     .bound(Bound::Below(1.0))
-    .miss(
-        "The paper contradicts itself: at 9 to 15 nodes its barrier is put together of hardware broadcasts and puts (§4.3), and \
-         §4.2 rules broadcasts out there. Ours is the tree of software.",
+    .remark(
+        "How its barrier combines broadcasts and puts is not published, and no broadcast reaches all of these nodes (§4.2). Here \
+         puts go up the tree, and a broadcast in each row of nodes down.",
     ),
     figure("M23", "MPI tag upper bound, at least", Value(32767.0), "", "§2.6", Specified)
         .not_modelled("MPI is a software term here: its messages have no tags."),
