@@ -14,7 +14,7 @@ pub(crate) const OTHER_REGISTRATION: u32 = sys::FI_MR_RAW | sys::FI_MR_ENDPOINT;
 pub(crate) const MODE: u64 = sys::FI_CONTEXT | sys::FI_CONTEXT2 | sys::FI_LOCAL_MR;
 /// The capabilities that the contract needs, if the provider's atomics are used.
 pub(crate) const NEEDED: u64 = (sys::FI_MSG | sys::FI_RMA | sys::FI_ATOMIC) as u64;
-/// The required order: messages after messages.
+/// The required order of messages.
 pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
 /// The ordering that is requested if it is offered. With it, `shm` lets the target check keys;
 /// without it, the initiator writes the target's memory by address alone.
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_first_thing_that_is_missing_is_told() {
         assert_eq!(missing(&good(), true), None);
-        // As over verbs; without any data, messages tell what was written.
+        // Verbs has 4; without any, messages carry the range.
         assert_eq!([4, 0].map(|data_bytes| missing(&Facts { data_bytes, ..good() }, true)), [None, None]);
         let without = |bits: u32| NEEDED & !u64::from(bits);
         for (facts, reason) in [
