@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_first_thing_that_is_missing_is_told() {
         assert_eq!(missing(&good(), true), None);
-        // Verbs has 4; without any, messages carry the range.
+        // Verbs has 4; without any, a message follows the put.
         assert_eq!([4, 0].map(|data_bytes| missing(&Facts { data_bytes, ..good() }, true)), [None, None]);
         let without = |bits: u32| NEEDED & !u64::from(bits);
         for (facts, reason) in [

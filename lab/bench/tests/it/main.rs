@@ -73,6 +73,7 @@ fn every_case_has_its_rows_between_processes() {
 }
 
 #[test]
+#[ignore = "as between processes, and takes as long"]
 fn every_case_has_its_rows_between_threads() {
     every_case_has_its_rows("threads");
 }
