@@ -51,7 +51,7 @@ mod tests {
             value.map(|value| value.to_string_lossy().into_owned())
         };
         if env::var_os("FI_UNIVERSE_SIZE").is_none() {
-            assert_eq!([2, 64, 1000].map(|ranks| size(ranks)), ["64", "64", "1000"].map(|size| Some(size.to_owned())));
+            assert_eq!([2, 64, 1000].map(size), ["64", "64", "1000"].map(|size| Some(size.to_owned())));
         }
     }
 
