@@ -41,6 +41,7 @@
 
 mod array;
 mod asynchronous;
+pub mod directives;
 mod error;
 pub mod mapping;
 mod node_set;

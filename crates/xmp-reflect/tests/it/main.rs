@@ -5,6 +5,7 @@ mod arrays;
 mod asynchronous;
 mod calls;
 mod delivery;
+mod directives;
 mod expected;
 mod issue;
 mod loops;
