@@ -4,7 +4,7 @@
 
 use crate::{
     Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
-    area::{Layout, meet},
+    area::{Layout, meet, supplied},
     collective::{Algorithms, ByUnit, Collectives, Hardware, Memories},
     spool::{Siblings, Spool},
     state::State,
@@ -71,6 +71,7 @@ impl Communicator {
     pub(crate) fn new(
         mut group: Group,
         options: &Options,
+        memory: Option<GroupMemory>,
         memories: Memories,
         siblings: &Siblings,
     ) -> impl Future<Output = Result<Self>> {
@@ -78,7 +79,10 @@ impl Communicator {
         let made: Boxed<'static, Result<Self>> = Box::pin(async move {
             let fabric = group.fabric().clone();
             let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
-            let memory = group.memory_with_control(layout.bytes()).await?;
+            let memory = match memory {
+                Some(memory) => supplied(&mut group, memory, &layout).await?,
+                None => group.memory_with_control(layout.bytes()).await?,
+            };
             let spool = Spool::new(&fabric, options.spool_bytes, options.time_out, options.patience)?;
             let (hardware, algorithms) = Hardware::claim(&mut group, &options, memories).await?;
             group.barrier().await?;

@@ -1,6 +1,6 @@
 //! Why a call failed.
 
-use rdma_fabric::FabricError;
+use rdma_fabric::{FabricError, RemoteAddr};
 
 /// The result of a call to this crate.
 pub type Result<T, E = FmplError> = core::result::Result<T, E>;
@@ -136,6 +136,43 @@ pub enum FmplError {
         /// The number of its areas.
         peers: usize,
     },
+    /// The memory that the program supplies for the matching areas is too short
+    /// ([`Fmpl::init_in`](crate::Fmpl::init_in)).
+    #[error("the matching areas need {needed} bytes, but the memory at {at:?} has {bytes}")]
+    AreasTooSmall {
+        /// The beginning of the memory: rank, region and offset.
+        at: RemoteAddr,
+        /// The length of the memory in bytes.
+        bytes: usize,
+        /// The necessary length ([`Options::area_bytes`](crate::Options::area_bytes)).
+        needed: usize,
+    },
+    /// The memory that the program supplies for the matching areas begins at an unsuitable offset.
+    #[error("matching areas begin at a multiple of {align} bytes in their region, not at {at:?}")]
+    AreasMisaligned {
+        /// The beginning of the memory: rank, region and offset.
+        at: RemoteAddr,
+        /// The unit of offsets in bytes.
+        align: usize,
+    },
+    /// Ranks supply different parts of their regions for the matching areas, or one of them supplies
+    /// unsuitable memory.
+    #[error("matching areas begin at offset {least} of one rank's region, but {}", another(*.most))]
+    AreasDiffer {
+        /// The least offset of any rank's memory in its region.
+        least: u64,
+        /// The greatest one; `None` if the memory of some rank is unsuitable, which that rank reports.
+        most: Option<u64>,
+    },
+    /// The memory that the program supplies for the matching areas is not that of all ranks in their
+    /// order.
+    #[error("matching areas are memory of all {ranks} ranks, not of {members} in another order or number")]
+    AreasOfOtherRanks {
+        /// The number of ranks that have the memory.
+        members: usize,
+        /// The number of ranks of the job.
+        ranks: usize,
+    },
     /// No memory is left for a message that would have to wait for its receive, even after all idle
     /// memory was given back. A message of more than a quarter of the memory waits for its receive
     /// instead, unless its receiver accepts any sender.
@@ -167,6 +204,10 @@ pub enum FmplError {
     /// A communicator for one thread was used on another one.
     #[error("this communicator is used by the thread that made it only (`Options::threads`)")]
     OtherThread,
+}
+
+fn another(most: Option<u64>) -> String {
+    most.map_or_else(|| "that of another one is unsuitable".into(), |most| format!("at {most} of another one's"))
 }
 
 /// The direction of a message, as seen from the calling rank.

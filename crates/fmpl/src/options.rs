@@ -4,8 +4,9 @@
 
 #[cfg(doc)]
 use crate::Communicator;
-use crate::{Choice, FmplError, Result};
+use crate::{Choice, FmplError, Result, area::Layout};
 use core::time::Duration;
+use rdma_fabric::Fabric;
 
 /// The options of [`Fmpl::init_with`](crate::Fmpl::init_with). All ranks must pass the same values,
 /// except for those of the spool.
@@ -121,6 +122,15 @@ impl Options {
     pub fn window(mut self, bytes: usize) -> Self {
         self.window = bytes;
         self
+    }
+
+    /// Returns the number of bytes that the matching areas of the world take at each rank
+    /// ([`Fmpl::init_in`](crate::Fmpl::init_in)).
+    ///
+    /// # Errors
+    /// [`FmplError::Option`].
+    pub fn area_bytes(&self, fabric: &Fabric) -> Result<usize> {
+        Ok(Layout::of_world(&self.clone().checked()?, fabric).bytes())
     }
 
     pub(crate) fn checked(self) -> Result<Self> {

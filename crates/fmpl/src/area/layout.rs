@@ -3,6 +3,7 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 use crate::Options;
+use rdma_fabric::{Atomics, Fabric};
 
 /// The bytes of a channel.
 const LANE: usize = 128;
@@ -31,6 +32,11 @@ impl Layout {
     pub(crate) fn new(options: &Options, members: usize, atomics: bool) -> Self {
         let Options { indices, any_indices, peers, .. } = *options;
         Layout { indices, any_indices, peers: if atomics { peers.min(members) } else { members }, by_number: !atomics }
+    }
+
+    /// Returns the layout of the communicator of all ranks.
+    pub(crate) fn of_world(options: &Options, fabric: &Fabric) -> Self {
+        Self::new(options, fabric.ranks(), fabric.caps().atomics != Atomics::None)
     }
 
     pub(crate) fn indices(&self) -> usize {

@@ -27,9 +27,11 @@ mod layout;
 mod node;
 mod record;
 mod staged;
+mod supplied;
 
 pub(crate) use channel::{Channel, Ends, PostedOffer, Taken};
 pub(crate) use contact::meet;
 pub(crate) use layout::{Layout, OFFERS};
 pub(crate) use node::{NODE, Node};
 pub(crate) use record::{Kind, Record};
+pub(crate) use supplied::supplied;

@@ -18,4 +18,5 @@ mod modes;
 mod parts;
 mod schedules;
 mod spooled;
+mod supplied;
 mod wrap;
