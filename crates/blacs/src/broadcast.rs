@@ -54,9 +54,7 @@ impl Grid {
         self.losses.or_lost(scope, async move {
             self.fabric().charge(cost::MATRIX).await;
             shape.fits(precision.bytes())?;
-            if topology == Topology::Default
-                && let Some(line) = self.multicasting(scope)
-            {
+            if let Some(line) = self.multicasting(scope, topology) {
                 let mut message = Outgoing::new(self.fabric(), View::Shared(memory), shape, precision.bytes());
                 line.multicast_from(&mut message).await?;
                 return message.read_all();
@@ -96,9 +94,7 @@ impl Grid {
             let Some(parent) = parent else {
                 return Err(BlacsError::FromSelf { row: self.row(), column: self.column() });
             };
-            if topology == Topology::Default
-                && let Some(line) = self.multicasting(scope)
-            {
+            if let Some(line) = self.multicasting(scope, topology) {
                 let mut message = Incoming::new(self.fabric(), memory, shape, size);
                 let received = line.multicast_into(&mut message, root).await;
                 return match received {

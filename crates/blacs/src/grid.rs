@@ -1,7 +1,7 @@
 //! Contexts: grids of processes.
 
 use crate::{
-    BlacsError, GridMap, Parameters, Result,
+    BlacsError, GridMap, Parameters, Result, Topology,
     lines::Lines,
     losses::{Losses, Silence},
     scope::{Counters, Scope},
@@ -128,10 +128,11 @@ impl Grid {
         &self.communicator
     }
 
-    /// Returns the communicator by which the network broadcasts to all of a scope, whose members have
-    /// their numbers in the scope.
-    pub(crate) fn multicasting(&self, scope: Scope) -> Option<&Communicator> {
+    /// Returns the communicator by which the network broadcasts to all of a scope in the default
+    /// topology; its members have their numbers in the scope.
+    pub(crate) fn multicasting(&self, scope: Scope, topology: Topology) -> Option<&Communicator> {
         match scope {
+            _ if topology != Topology::Default => None,
             Scope::All => Some(&self.communicator).filter(|all| all.multicasts()),
             Scope::Row | Scope::Column => self.lines.get(scope),
         }

@@ -11,7 +11,7 @@ use crate::{
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{
-    Atomics, Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
+    Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
     provider::{Boxed, Turn, TurnCell},
 };
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Communicator {
         let (options, siblings) = (options.clone(), siblings.clone());
         let made: Boxed<'static, Result<Self>> = Box::pin(async move {
             let fabric = group.fabric().clone();
-            let layout = Layout::new(&options, group.len(), fabric.caps().atomics != Atomics::None);
+            let layout = Layout::of(&options, &fabric, group.len());
             let memory = match memory {
                 Some(memory) => supplied(&mut group, memory, &layout).await?,
                 None => group.memory_with_control(layout.bytes()).await?,

@@ -130,7 +130,7 @@ impl Options {
     /// # Errors
     /// [`FmplError::Option`].
     pub fn area_bytes(&self, fabric: &Fabric) -> Result<usize> {
-        Ok(Layout::of_world(&self.clone().checked()?, fabric).bytes())
+        Ok(Layout::of(&self.clone().checked()?, fabric, fabric.ranks()).bytes())
     }
 
     pub(crate) fn checked(self) -> Result<Self> {

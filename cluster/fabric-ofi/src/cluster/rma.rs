@@ -230,14 +230,16 @@ impl Core {
         if flight.pending.is_some() {
             return self.halfway.push_back(id);
         }
-        let (rank, writes) = (flight.rank, matches!(flight.job, Job::Put | Job::PutThenNotice | Job::Move(_)));
+        let rank = flight.rank;
+        let has_notice = matches!(flight.job, Job::PutThenNotice);
+        let writes = has_notice || matches!(flight.job, Job::Put | Job::Move(_));
+        if has_notice {
+            flight.job = Job::Notice;
+        }
         if writes && self.tells_by_message {
             self.send_message(rank, Head::request(Kind::Written, self.me, RegionKey::from_bits(0)), Vec::new());
         }
-        let Some(flight) = self.flights.get(id) else { return };
-        if let Job::PutThenNotice = flight.job {
-            flight.job = Job::Notice;
-            let rank = flight.rank;
+        if has_notice {
             self.leave_regions(id);
             let waiting = self.queued.get_mut(&rank).and_then(|all| all.iter_mut().find(|queued| queued.id == id));
             waiting.into_iter().for_each(|queued| queued.ready = true);

@@ -34,9 +34,9 @@ impl Layout {
         Layout { indices, any_indices, peers: if atomics { peers.min(members) } else { members }, by_number: !atomics }
     }
 
-    /// Returns the layout of the communicator of all ranks.
-    pub(crate) fn of_world(options: &Options, fabric: &Fabric) -> Self {
-        Self::new(options, fabric.ranks(), fabric.caps().atomics != Atomics::None)
+    /// Returns the layout of a communicator of `members` members on a fabric.
+    pub(crate) fn of(options: &Options, fabric: &Fabric, members: usize) -> Self {
+        Self::new(options, members, fabric.caps().atomics != Atomics::None)
     }
 
     pub(crate) fn indices(&self) -> usize {

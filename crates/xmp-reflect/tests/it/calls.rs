@@ -1,25 +1,13 @@
 //! Calls: refusals, combinations of reflects in progress, and explanations.
 
-use checks::jobs::{threads, virtual_time};
+use crate::both;
+use checks::jobs::threads;
 use prdma_offload::{Holder, PrdmaError};
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, join};
-use std::fmt::Debug;
-use tofu2_virt::Platform;
 use xmp_reflect::{
     Align, Array, Corners, Format, Mapping, MappingError, NodeSet, Nodes, Order, PlanError, Reflect, Schedule, Shadow,
     Template, Transport, Widths, XmpError,
 };
-
-/// Runs a program on threads and in virtual time.
-fn both<T: PartialEq + Debug + Send + 'static>(
-    ranks: usize,
-    program: impl AsyncFn(Fabric) -> ProgramResult<T> + Send + Sync,
-) {
-    let real = threads(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
-    let job = virtual_time(&Platform::fx100(), ranks).shuffle_ties(true);
-    let simulated = job.run(&async |fabric: Fabric| program(fabric).await).expect("virtual time").outs;
-    assert_eq!(real, simulated);
-}
 
 async fn set(fabric: &Fabric, extents: &[usize]) -> ProgramResult<NodeSet> {
     Ok(NodeSet::new(Group::world(fabric).await?, Nodes::new(extents, Order::LastFastest)?)?)

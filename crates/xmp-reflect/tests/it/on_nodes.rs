@@ -2,25 +2,12 @@
 
 #![expect(clippy::single_range_in_vec_init, reason = "ranges of one dimension")]
 
-use checks::jobs::{threads, virtual_time};
-use rdma_fabric::{Fabric, Group, ProgramResult};
-use std::fmt::Debug;
-use tofu2_virt::Platform;
+use crate::both;
+use rdma_fabric::{Group, ProgramResult};
 use xmp_reflect::{
     Align, Array, Format, MappingError, NodeSet, Nodes, Order, RdmaLimits, Reflect, Shadow, Template, Transport,
     Widths, XmpError,
 };
-
-/// Runs a program on threads and in virtual time.
-fn both<T: PartialEq + Debug + Send + 'static>(
-    ranks: usize,
-    program: impl AsyncFn(Fabric) -> ProgramResult<T> + Send + Sync,
-) {
-    let real = threads(ranks).run(&async |fabric: Fabric| program(fabric).await).expect("threads");
-    let job = virtual_time(&Platform::fx100(), ranks).shuffle_ties(true);
-    let simulated = job.run(&async |fabric: Fabric| program(fabric).await).expect("virtual time").outs;
-    assert_eq!(real, simulated);
-}
 
 /// A ring of numbers, each its index times `factor`.
 fn ring(set: &NodeSet, factor: i64) -> ProgramResult<Array<i64>> {
