@@ -3,7 +3,7 @@
 use crate::{
     backend::{AtomicsBy, Backend, OnNode},
     observing,
-    settings::{Amount, Seconds, faults_in, option, setting, variable},
+    settings::{Amount, Seconds, faults_in, is_given, option, setting, variable, variables_for_ranks},
 };
 use rdma_fabric::FabricError;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
@@ -21,7 +21,9 @@ use tofu2_sim::{
 /// | `--provider NAME` | `ONESIDED_PROVIDER` | cluster: libfabric's provider between nodes | `tcp;ofi_rxm` |
 /// | `--on-node NAME` | | cluster: the transport between ranks of one node: `shm`, or `ofi` as if each were on a separate node | `shm` |
 /// | `--atomics NAME` | `ONESIDED_ATOMICS` | cluster with one rank per node: the way to access words of other ranks: `cpu`, by the target's CPU, or `nic`, by libfabric's atomics | `cpu` |
-/// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the interface, or its address, that ranks of other nodes reach | the first |
+/// | `--domain NAME` | `ONESIDED_DOMAIN` | cluster: libfabric's domain: the NIC, such as `mlx5_0`, or for sockets an interface | the one nearest to the rank's CPUs |
+/// | `--interface NAME` | `ONESIDED_INTERFACE` | cluster: the network interface, or its address, at which the job's coordinator listens; without `--domain` also the domain, where the provider's domains are interfaces or NICs of this interface | the first |
+/// | `--env NAME`, `--env NAME=VALUE` | | cluster: pass this variable of the launcher, or this value, to all ranks; may be repeated | variables that begin with `ONESIDED_` |
 /// | `--hosts FILE` | `ONESIDED_HOSTS` | cluster: start ranks on these hosts, by ssh; a line is `HOST slots=N`, 1 slot by default | this machine |
 /// | | `ONESIDED_SSH` | cluster: the command to use instead of ssh, with arguments separated by spaces | `ssh` |
 /// | `--lease SECONDS` | | cluster: how long a rank may be silent before it counts as lost | 5 |
@@ -41,6 +43,10 @@ use tofu2_sim::{
 /// Few events are simultaneous, so `--seed` alone has little effect. With `--jitter 2us` and one of
 /// a few seeds, however, a flag that is put after data without a flush arrives before the data. The
 /// same program, seed and jitter give the same run, with the same trace hash at its end.
+///
+/// The options of clusters alone (`--hosts`, `--provider`, `--domain`, `--interface`, `--env`,
+/// `--on-node`, `--atomics`, `--lease`), and `ONESIDED_HOSTS`, select `--fabric cluster`; the options
+/// are errors beside another fabric.
 ///
 /// An option takes precedence over the environment; an empty value is an error. A process that
 /// [`Launch`] or `onesided run` started as a rank ignores all of them and is that rank.
@@ -65,8 +71,12 @@ pub struct Launch {
     pub on_node: OnNode,
     /// How words of other ranks of a cluster are accessed; the same for all ranks.
     pub atomics: AtomicsBy,
-    /// The interface, or its address, by which nodes of a cluster reach each other.
+    /// libfabric's domain between the nodes of a cluster: a NIC, or for sockets an interface.
+    pub domain: Option<String>,
+    /// The network interface, or its address, at which the coordinator of a cluster listens.
     pub interface: Option<String>,
+    /// Variables that are set for all ranks of a cluster.
+    pub env: Vec<(String, OsString)>,
     /// The file that lists the hosts of a cluster.
     pub hosts: Option<PathBuf>,
     /// How long a rank of a cluster may be silent before it counts as lost.
@@ -105,6 +115,10 @@ pub struct Launch {
     pub faults: Option<Faults>,
 }
 
+/// Options that only `--fabric cluster` has, and that select it.
+const OF_CLUSTERS: [&str; 8] =
+    ["--hosts", "--provider", "--domain", "--interface", "--env", "--on-node", "--atomics", "--lease"];
+
 impl Default for Launch {
     fn default() -> Self {
         Launch {
@@ -114,7 +128,9 @@ impl Default for Launch {
             ofi: "tcp;ofi_rxm".to_owned(),
             on_node: OnNode::Shm,
             atomics: AtomicsBy::Cpu,
+            domain: None,
             interface: None,
+            env: Vec::new(),
             hosts: None,
             lease: Duration::from_secs(5),
             segment_bytes: DEFAULT_SEGMENT_BYTES,
@@ -155,7 +171,9 @@ Of clusters:
   --provider NAME      libfabric's provider between nodes (tcp;ofi_rxm; ONESIDED_PROVIDER)
   --on-node NAME       what ranks of one node use: shm, or ofi as if each were on its own (shm)
   --atomics NAME       who works on words of other ranks: cpu, the target's, or nic, with one rank a node (cpu; ONESIDED_ATOMICS)
-  --interface NAME     the interface between them, or its address (the first; ONESIDED_INTERFACE)
+  --domain NAME        the NIC, such as mlx5_0, or for sockets the interface (the nearest; ONESIDED_DOMAIN)
+  --interface NAME     the network interface of the coordinator, or its address (the first; ONESIDED_INTERFACE)
+  --env NAME[=VALUE]   pass this variable to all ranks, too; may be repeated
   --ranks-per-node N   without --hosts: take so many ranks of this machine for a node (all)
   --lease SECONDS      how long a rank may be silent before it counts as lost (5)
 Of virtual time:
@@ -200,8 +218,12 @@ impl Launch {
         if let Some(ranks) = short.or(long) {
             (launch.ranks, launch.asked_ranks) = (ranks, Some(ranks));
         }
-        if let Some(backend) = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))? {
-            launch.backend = backend;
+        let backend = option(&mut args, "--fabric", Some("ONESIDED_FABRIC"))?;
+        let of_clusters = OF_CLUSTERS.into_iter().find(|name| is_given(&args, name));
+        match (backend, of_clusters) {
+            (None | Some(Backend::Cluster), Some(_)) => launch.backend = Backend::Cluster,
+            (Some(_), Some(name)) => return Err(setting(name, "only `--fabric cluster` has it".into())),
+            (backend, None) => launch.backend = backend.unwrap_or_default(),
         }
         launch.ranks_per_node = option(&mut args, "--ranks-per-node", None)?;
         if let Some(ofi) = option(&mut args, "--provider", Some("ONESIDED_PROVIDER"))? {
@@ -213,8 +235,13 @@ impl Launch {
         if let Some(atomics) = option(&mut args, "--atomics", Some("ONESIDED_ATOMICS"))? {
             launch.atomics = atomics;
         }
+        launch.domain = option(&mut args, "--domain", Some("ONESIDED_DOMAIN"))?;
         launch.interface = option(&mut args, "--interface", Some("ONESIDED_INTERFACE"))?;
+        launch.env = variables_for_ranks(&mut args)?;
         launch.hosts = option(&mut args, "--hosts", Some("ONESIDED_HOSTS"))?;
+        if launch.hosts.is_some() && backend.is_none() {
+            launch.backend = Backend::Cluster;
+        }
         if let Some(Seconds(lease)) = option(&mut args, "--lease", None)? {
             launch.lease = lease;
         }

@@ -1,7 +1,9 @@
 //! Command-line options, and the environment variables that replace them.
 
 use rdma_fabric::FabricError;
-use std::{env, fmt::Display, fs::File, io::Read, path::Path, str::FromStr, sync::mpsc, thread, time::Duration};
+use std::{
+    env, ffi::OsString, fmt::Display, fs::File, io::Read, path::Path, str::FromStr, sync::mpsc, thread, time::Duration,
+};
 use tofu2_sim::virt::Faults;
 
 pub(crate) fn setting(name: &'static str, problem: String) -> FabricError {
@@ -39,6 +41,37 @@ fn parsed<T: FromStr<Err: Display>>(name: &'static str, text: &str) -> Result<T,
         return Err(setting(name, EMPTY.to_owned()));
     }
     text.parse().map_err(|error: T::Err| setting(name, format!("`{text}`: {error}")))
+}
+
+/// Reads all `--env NAME` and `--env NAME=VALUE`; the former have the values of this process.
+pub(crate) fn variables_for_ranks(args: &mut pico_args::Arguments) -> Result<Vec<(String, OsString)>, FabricError> {
+    let words: Vec<String> =
+        args.values_from_str("--env").map_err(|error: pico_args::Error| setting("--env", error.to_string()))?;
+    words.iter().map(|word| named_variable(word)).collect()
+}
+
+/// Returns whether an option is among the arguments that have not been read yet.
+pub(crate) fn is_given(args: &pico_args::Arguments, name: &str) -> bool {
+    let is_it = |word: OsString| {
+        word.to_str()
+            .is_some_and(|word| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+    };
+    args.clone().finish().into_iter().any(is_it)
+}
+
+fn named_variable(word: &str) -> Result<(String, OsString), FabricError> {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) => (name, Some(value.into())),
+        None => (word, env::var_os(word)),
+    };
+    if name.is_empty() || name.contains('\0') {
+        return Err(setting("--env", format!("`{word}` is not of the form NAME or NAME=VALUE")));
+    }
+    if name.starts_with("ONESIDED_") {
+        return Err(setting("--env", format!("`{name}`: variables that begin with ONESIDED_ are passed on anyway")));
+    }
+    let value = value.ok_or_else(|| setting("--env", format!("`{name}` is not set here; give {name}=VALUE")))?;
+    Ok((name.to_owned(), value))
 }
 
 /// A number of seconds above 0.

@@ -61,10 +61,14 @@ fn distances(sys: &Path, node: usize) -> Vec<usize> {
     text.split_whitespace().map(|number| number.parse().unwrap_or(usize::MAX)).collect()
 }
 
+/// Returns the device of a domain of libfabric, whose name may have a suffix: `mlx5_0-rdm`.
+pub(crate) fn device_of(domain: &str) -> &str {
+    domain.split('-').next().unwrap_or(domain)
+}
+
 /// Returns the node of an interface, if it has one.
 fn node_of_interface(sys: &Path, interface: &str) -> Option<usize> {
-    // libfabric's names of domains may have a suffix: `mlx5_0-rdm`.
-    let name = interface.split('-').next().unwrap_or(interface);
+    let name = device_of(interface);
     let known = |class: &str| fs::read_to_string(sys.join(format!("class/{class}/{name}/device/numa_node"))).ok();
     known("infiniband").or_else(|| known("net"))?.trim().parse().ok()
 }

@@ -63,6 +63,8 @@ fn cases_of_linux() -> Vec<Case> {
         cluster::hosts::a_launcher_killed_while_hosts_start_leaves_no_processes,
         cluster::hosts::a_rank_that_ends_early_is_named_with_its_host,
         cluster::hosts::ranks_synchronise_across_hosts,
+        cluster::hosts::named_variables_reach_ranks,
+        cluster::hosts::hosts_select_the_fabric,
         cluster::hosts::input_goes_to_rank_0_on_the_first_host,
         cluster::hosts::a_killed_rank_of_a_host_is_reported_as_the_first,
         cluster::hosts::an_abort_ends_ranks_on_all_hosts,

@@ -30,8 +30,8 @@ pub use hello::{Hello, Welcome};
 pub use launcher::{Bootstrap, LauncherError};
 pub use pmi::Pmi1;
 pub use rendezvous::{
-    COORDINATOR, How, Interface, Rendezvous, RendezvousError, listening_address, rendezvous, rendezvous_over,
-    serve_if_asked,
+    COORDINATOR, How, Interface, Rendezvous, RendezvousError, interface_name, listening_address, rendezvous,
+    rendezvous_over, serve_if_asked,
 };
 pub use secret::{BadSecret, Secret};
 pub use secret_file::{SECRET_FILE, SecretFileError};

@@ -163,20 +163,41 @@ fn at_known_place(rank: u32, ranks: usize, host: &str, port: u16, how: &How) -> 
 /// # Errors
 /// [`RendezvousError::UnknownInterface`], [`RendezvousError::System`].
 pub fn listening_address(interface: Option<&Interface>) -> Result<IpAddr, RendezvousError> {
-    let all = interface::interfaces().map_err(|cause| RendezvousError::System { call: "netlink", cause })?;
-    let of_version_4_first = |wanted: &dyn Fn(&interface::Interface) -> bool| {
-        let wanted: Vec<IpAddr> = all.iter().filter(|it| wanted(it)).map(|it| it.address).collect();
-        wanted.iter().copied().find(IpAddr::is_ipv4).or(wanted.first().copied())
+    let wanted = match interface {
+        None => known_interfaces()?.into_iter().filter(|it| !it.address.is_loopback()).collect(),
+        Some(interface) => addresses_of(interface)?,
     };
-    let unknown = |wanted: String| RendezvousError::UnknownInterface {
-        wanted,
-        known: all.iter().map(|it| (it.name.clone(), it.address)).collect(),
+    let of_version_4 = wanted.iter().find(|it| it.address.is_ipv4());
+    Ok(of_version_4.or(wanted.first()).map_or(Ipv4Addr::LOCALHOST.into(), |it| it.address))
+}
+
+/// Returns the name of an interface of this host.
+///
+/// # Errors
+/// [`RendezvousError::UnknownInterface`], [`RendezvousError::System`].
+pub fn interface_name(interface: &Interface) -> Result<String, RendezvousError> {
+    Ok(addresses_of(interface)?.swap_remove(0).name)
+}
+
+fn known_interfaces() -> Result<Vec<interface::Interface>, RendezvousError> {
+    interface::interfaces().map_err(|cause| RendezvousError::System { call: "netlink", cause })
+}
+
+/// Returns the addresses of an interface: at least one.
+fn addresses_of(interface: &Interface) -> Result<Vec<interface::Interface>, RendezvousError> {
+    let all = known_interfaces()?;
+    let is_it = |it: &&interface::Interface| match interface {
+        Interface::Named(name) => it.name == *name,
+        Interface::Address(address) => it.address == *address,
     };
-    match interface {
-        None => Ok(of_version_4_first(&|it| !it.address.is_loopback()).unwrap_or(Ipv4Addr::LOCALHOST.into())),
-        Some(Interface::Named(name)) => of_version_4_first(&|it| it.name == *name).ok_or_else(|| unknown(name.clone())),
-        Some(Interface::Address(address)) => {
-            of_version_4_first(&|it| it.address == *address).ok_or_else(|| unknown(address.to_string()))
-        }
+    let found: Vec<_> = all.iter().filter(is_it).cloned().collect();
+    if found.is_empty() {
+        let wanted = match interface {
+            Interface::Named(name) => name.clone(),
+            Interface::Address(address) => address.to_string(),
+        };
+        let known = all.into_iter().map(|it| (it.name, it.address)).collect();
+        return Err(RendezvousError::UnknownInterface { wanted, known });
     }
+    Ok(found)
 }

@@ -74,9 +74,17 @@ fn serve(plan: &AgentPlan) -> io::Result<i32> {
         Ok(records) => records,
         Err(error) => return failed(error.to_string()),
     };
-    let variable = records.as_ref().map(observing::Records::variable);
     let (ranks, coordinator) = (plan.ranks, plan.coordinator);
-    let start = Start { ranks, coordinator, secret: &secret, per_node: None, provider: None, variable };
+    // This process has the variables for ranks, which inherit them.
+    let start = Start {
+        ranks,
+        coordinator,
+        secret: &secret,
+        per_node: None,
+        provider: None,
+        records: records.as_ref().map(observing::Records::variable),
+        env: &[],
+    };
     if let Err(error) = ranks::check_room(plan.share.len()) {
         return failed(error.to_string());
     }

@@ -95,7 +95,8 @@ fn start_on(
     let workers = match shares {
         None => {
             let (per_node, provider) = (launch.ranks_per_node, Some(&*launch.ofi));
-            let start = Start { ranks, coordinator: at, secret: &secret, per_node, provider, variable: records };
+            let start =
+                Start { ranks, coordinator: at, secret: &secret, per_node, provider, records, env: &launch.env };
             let started = RankProcesses::start(0..ranks as u32, &start, None);
             let mut started =
                 started.map_err(|(rank, cause)| failed(&format_args!("rank {rank} can't be started: {cause}")))?;
@@ -105,7 +106,7 @@ fn start_on(
             Workers::Here(started)
         }
         Some(shares) => {
-            let job = Job { ranks, coordinator: at, secret: &secret, lease: launch.lease, records };
+            let job = Job { ranks, coordinator: at, secret: &secret, lease: launch.lease, env: &launch.env, records };
             Workers::There(RemoteRanks::start(shares, &job)?)
         }
     };

@@ -25,8 +25,10 @@ pub(super) struct Start<'a> {
     pub(super) per_node: Option<u32>,
     /// The libfabric provider that they use, if that is known.
     pub(super) provider: Option<&'a str>,
-    /// A variable for them.
-    pub(super) variable: Option<(&'static str, OsString)>,
+    /// The variable that specifies which records to write, and where.
+    pub(super) records: Option<(&'static str, OsString)>,
+    /// Further variables for them.
+    pub(super) env: &'a [(String, OsString)],
 }
 
 struct RankProcess {
@@ -81,7 +83,8 @@ impl RankProcesses {
         let mut command = program.command();
         command.args(env::args_os().skip(1)).env_remove(AGENT).env(CLUSTER, told.to_string());
         libfabric::prepare(&mut command, how.provider, ranks);
-        if let Some((name, value)) = &how.variable {
+        command.envs(how.env.iter().map(|(name, value)| (name, value)));
+        if let Some((name, value)) = &how.records {
             command.env(name, value);
         }
         if let Some(per_node) = how.per_node {

@@ -38,6 +38,8 @@ pub(super) struct Job<'a> {
     pub(super) coordinator: SocketAddr,
     pub(super) secret: &'a Secret,
     pub(super) lease: Duration,
+    /// Further variables for ranks.
+    pub(super) env: &'a [(String, OsString)],
     /// The variable that specifies for ranks of this machine which records to write, and where.
     pub(super) records: Option<(&'static str, OsString)>,
 }
@@ -81,9 +83,9 @@ impl RemoteRanks {
         let records = job.records.clone();
         let mut remote = RemoteRanks { hosts: Vec::new(), events, taken, program, records };
         for (index, share) in shares.iter().enumerate() {
-            let started =
-                ssh::command(&share.host, &remote.plan(share, job), &remote.program, CONNECT, job.lease).spawn();
-            remote.hosts.push(RemoteHost::new(share, started.map_err(no_ssh)?));
+            let plan = remote.plan(share, job);
+            let mut command = ssh::command(&share.host, &plan, &remote.program, job.env, CONNECT, job.lease);
+            remote.hosts.push(RemoteHost::new(share, command.spawn().map_err(no_ssh)?));
             remote.hosts[index].begin(index, job, tell.clone()).map_err(no_thread)?;
         }
         if let Some(orders) = remote.hosts.first().and_then(|host| host.orders.clone()) {

@@ -39,12 +39,13 @@ pub(super) fn words() -> Vec<OsString> {
 
 /// Returns the command that starts the agent on `host`; its streams are pipes.
 ///
-/// ssh never prompts, stops trying to connect after `connect`, and ends if the host does not
+/// `env` are further variables for the host. ssh never prompts, stops trying to connect after `connect`, and ends if the host does not
 /// answer for about `silence`.
 pub(super) fn command(
     host: &str,
     plan: &AgentPlan,
     program: &ThisProgram,
+    env: &[(String, OsString)],
     connect: Duration,
     silence: Duration,
 ) -> Command {
@@ -55,7 +56,8 @@ pub(super) fn command(
     command.arg("-o").arg(format!("ConnectTimeout={}", connect.as_secs().max(1)));
     command.arg("-o").arg(format!("ServerAliveInterval={every}")).args(["-o", "ServerAliveCountMax=2"]);
     let directory = env::current_dir().ok();
-    let variables = env::vars_os().filter(|(name, _)| goes_along(name));
+    let named = env.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    let variables = env::vars_os().filter(|(name, _)| goes_along(name)).chain(named);
     let script = script(
         plan,
         directory.as_deref(),

@@ -2,13 +2,13 @@
 
 use super::run::{MARK, expect_none_marked, job, run_with_input, start_waiting};
 use crate::run_command;
-use process_tests::child::{Child, expect_gone};
+use process_tests::child::{Child, expect_gone, this_program};
 use rustix::process::Signal;
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::PathBuf,
-    process::{self, Command},
+    process::{self, Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
     time::Duration,
@@ -66,6 +66,36 @@ pub(crate) fn ranks_synchronise_across_hosts() {
     assert_eq!((ended.code(), &lines[..]), (Some(0), &["0 of 3", "1 of 3", "2 of 3"][..]), "{ended:?}");
     assert!(ended.err.contains("[far2] a message from far2\n"), "{ended:?}");
     assert!(!ended.err.contains("nothing of") && !ended.err.contains("no record"), "{ended:?}");
+}
+
+pub(crate) fn named_variables_reach_ranks() {
+    let hosts = Hosts::of(TWO);
+    for far in [true, false] {
+        let options = "--ranks 3 --env GIVEN --env CHOSEN=two;words";
+        let mut command = if far { hosts.job("variables", options) } else { job("variables", options) };
+        command.env("GIVEN", "a 'quoted' value");
+        if far {
+            // ssh gives a host none of this machine's variables.
+            command.env("ONESIDED_SSH", format!("/usr/bin/env -u GIVEN {}", hosts.0.join("ssh").display()));
+        }
+        let ended = run_command(command);
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        assert_eq!(ended.out.lines().filter(|line| *line == "a 'quoted' value, two;words").count(), 3, "{ended:?}");
+    }
+}
+
+pub(crate) fn hosts_select_the_fabric() {
+    let hosts = Hosts::of(TWO);
+    for by_option in [true, false] {
+        let mut command = this_program(["cluster-program", "barrier", "--ranks", "3"]);
+        command.stderr(Stdio::piped()).env("ONESIDED_SSH", hosts.0.join("ssh")).env("ONESIDED_INTERFACE", "lo");
+        match by_option {
+            true => command.arg("--hosts").arg(hosts.0.join("hosts")),
+            false => command.env("ONESIDED_HOSTS", hosts.0.join("hosts")),
+        };
+        let ended = run_command(command);
+        assert!(ended.code() == Some(0) && ended.err.contains("[far2] a message from far2\n"), "{ended:?}");
+    }
 }
 
 pub(crate) fn input_goes_to_rank_0_on_the_first_host() {

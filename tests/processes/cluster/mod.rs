@@ -17,6 +17,12 @@ async fn barrier(fabric: Fabric) -> ProgramResult<()> {
     Ok(world.barrier().await?)
 }
 
+/// Each rank prints two variables.
+async fn variables(_: Fabric) -> ProgramResult<()> {
+    println!("{}, {}", env::var("GIVEN")?, env::var("CHOSEN")?);
+    Ok(())
+}
+
 /// Rank 1 is killed; the others wait for it.
 async fn killed(fabric: Fabric) -> ProgramResult<()> {
     let word = fabric.alloc_symmetric(8).await?;
@@ -100,6 +106,7 @@ pub(super) fn program(name: &str) -> ExitCode {
         }
         Ok(async move |fabric| match &*name {
             "barrier" => barrier(fabric).await,
+            "variables" => variables(fabric).await,
             "killed" => killed(fabric).await,
             "fault" => fault(fabric).await,
             "abort" => abort(fabric).await,

@@ -16,7 +16,7 @@ pub(super) enum Kind {
 const CLUSTER: &[&str] = &["--fabric", "cluster", "--ranks", "2"];
 
 /// Options of every program, including `torture_rank`, with the other options that they require.
-pub(super) const LAUNCH: [(&str, Kind, &[&str]); 17] = [
+pub(super) const LAUNCH: [(&str, Kind, &[&str]); 19] = [
     ("--ranks", Kind::Number, &[]),
     ("--fabric", Kind::Name, &[]),
     ("--bind", Kind::Name, &[]),
@@ -27,7 +27,9 @@ pub(super) const LAUNCH: [(&str, Kind, &[&str]); 17] = [
     ("--atomics", Kind::Name, CLUSTER),
     ("--hosts", Kind::File, CLUSTER),
     ("--provider", Kind::Text, CLUSTER),
+    ("--domain", Kind::Text, CLUSTER),
     ("--interface", Kind::Text, CLUSTER),
+    ("--env", Kind::Text, CLUSTER),
     ("--platform", Kind::Name, &["--fabric", "virt"]),
     ("--faults", Kind::File, &["--fabric", "virt"]),
     ("--seed", Kind::Number, &["--fabric", "virt"]),
