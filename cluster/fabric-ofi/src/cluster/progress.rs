@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     thread::Thread,
+    time::Instant,
 };
 
 /// Fruitless polls of a wait before its first poll of the network: writes from the same node arrive
@@ -22,20 +23,41 @@ const WAITS: u32 = OWN_NODE + 1000;
 /// Fruitless polls before the progress thread takes over, if an operation in flight of this rank
 /// brings the result that is polled for.
 const WANTS: u32 = 4000;
+/// The longest time of fruitless network polls of a wait, in ns. A poll of a slow CPU or NIC takes
+/// so long that the number of polls alone would occupy a CPU that other ranks, or the kernel's own
+/// work on packets, may need.
+const LONGEST: u64 = 2_000_000;
 
 /// Hints about network polls, shared by the threads of a rank. They need no memory ordering: an
 /// extra or a late poll does no harm.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ProgressPolicy {
     /// Number of network polls by the program's threads.
     polls_of_program: AtomicU64,
     /// Number of their fruitless polls since the last successful one.
     vain: AtomicU32,
+    /// The time of the first network poll among those, in ns since `begun`.
+    first: AtomicU64,
+    begun: Instant,
     /// Whether those threads leave polling to the progress thread.
     handed_over: AtomicBool,
     /// Whether they never do.
     never: AtomicBool,
     server: OnceLock<Thread>,
+}
+
+impl Default for ProgressPolicy {
+    fn default() -> Self {
+        Self {
+            polls_of_program: AtomicU64::new(0),
+            vain: AtomicU32::new(0),
+            first: AtomicU64::new(0),
+            begun: Instant::now(),
+            handed_over: AtomicBool::new(false),
+            never: AtomicBool::new(false),
+            server: OnceLock::new(),
+        }
+    }
 }
 
 impl ProgressPolicy {
@@ -46,21 +68,26 @@ impl ProgressPolicy {
 
     /// Counts a poll of a wait that found nothing in memory. Returns whether to poll the network.
     pub(super) fn waits(&self) -> bool {
-        self.polls(OWN_NODE, WAITS)
+        self.polls(OWN_NODE, WAITS, || self.now())
     }
 
     /// Counts a poll for a result that the network brings. Returns whether to poll the network.
     pub(super) fn wants(&self) -> bool {
-        self.polls(0, WANTS)
+        self.polls(0, WANTS, || self.now())
     }
 
-    fn polls(&self, patience: u32, most: u32) -> bool {
+    /// Returns the time since this was created, in ns.
+    fn now(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    fn polls(&self, patience: u32, most: u32, now: impl FnOnce() -> u64) -> bool {
         let vain = self.vain.load(Relaxed).saturating_add(1);
         self.vain.store(vain, Relaxed);
         if vain <= patience {
             return false;
         }
-        if vain > most && !self.never.load(Relaxed) {
+        if (vain > most || self.takes_too_long(vain == patience + 1, now())) && !self.never.load(Relaxed) {
             if !self.handed_over.swap(true, Relaxed) {
                 self.server.get().into_iter().for_each(Thread::unpark);
             }
@@ -68,6 +95,15 @@ impl ProgressPolicy {
         }
         self.attend();
         true
+    }
+
+    /// Returns whether network polls have been fruitless for the longest time. `begins` at the first of
+    /// them.
+    fn takes_too_long(&self, begins: bool, now: u64) -> bool {
+        if begins {
+            self.first.store(now, Relaxed);
+        }
+        now.saturating_sub(self.first.load(Relaxed)) > LONGEST
     }
 
     /// Records that a wait or an operation has completed.
@@ -129,7 +165,8 @@ mod tests {
     #[test]
     fn a_wait_watches_then_looks_then_hands_over() {
         let progress = ProgressPolicy::default();
-        let polls = |times: u32| (0..times).filter(|_| progress.waits()).count() as u32;
+        let waits = |now: u64| progress.polls(OWN_NODE, WAITS, || now);
+        let polls = |times: u32| (0..times).filter(|_| waits(5)).count() as u32;
         assert_eq!((polls(OWN_NODE), progress.polls_of_program()), (0, 0));
         assert_eq!(polls(WAITS - OWN_NODE), WAITS - OWN_NODE);
         assert!(!progress.is_handed_over());
@@ -137,5 +174,11 @@ mod tests {
         progress.found();
         assert!(progress.is_handed_over(), "until it looks again");
         assert!(progress.wants() && !progress.is_handed_over());
+        progress.found();
+        // A poll takes so long that there are few of them.
+        let now = |poll: u32| u64::from(poll) * LONGEST / 10;
+        assert_eq!((0..OWN_NODE).filter(|poll| waits(now(*poll))).count(), 0);
+        assert_eq!((OWN_NODE..2 * OWN_NODE).filter(|poll| waits(now(*poll))).count(), 11);
+        assert!(progress.is_handed_over());
     }
 }

@@ -7,6 +7,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, atomic::Ordering::Acquire},
     thread::{self, JoinHandle},
+    time::Instant,
 };
 
 /// The initial and the maximum pause of the thread while threads of the program poll the network.
@@ -16,6 +17,8 @@ const PAUSE: [Duration; 2] = [Duration::from_micros(150), Duration::from_millis(
 const ATTENDED: u64 = 8;
 /// Polls without an event before the thread sleeps.
 const SPIN_LIMIT: u32 = 64;
+/// The longest time of such polls, which a slow CPU or NIC exceeds.
+const SPIN_TIME: Duration = Duration::from_micros(500);
 /// Polls without an event before the thread yields the CPU.
 const SPINS: u32 = 8;
 /// The longest sleep on the endpoint's descriptor, which some providers do not signal for all work.
@@ -54,6 +57,7 @@ fn run(net: &Net) {
     let progress = &net.progress;
     progress.serve_by(&thread::current());
     let (mut vain, mut naps) = (0, 0);
+    let mut since = Instant::now();
     let (mut pause, mut seen) = (PAUSE[0], progress.polls_of_program());
     // Acquire: pairs with the release in `drop`.
     while !net.closing.load(Acquire) {
@@ -71,8 +75,11 @@ fn run(net: &Net) {
             (vain, naps) = (0, 0);
             continue;
         }
+        if vain == 0 {
+            since = Instant::now();
+        }
         vain += 1;
-        if vain < SPIN_LIMIT {
+        if vain < SPIN_LIMIT && since.elapsed() < SPIN_TIME {
             if vain.is_multiple_of(SPINS) {
                 thread::yield_now();
             }
