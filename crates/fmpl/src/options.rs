@@ -109,7 +109,7 @@ impl Options {
         self
     }
 
-    /// Sets the size of each of the two buffers of a communicator for hardware multicasts, 64 bytes
+    /// Sets the size of each of the three buffers of a communicator for hardware multicasts, 64 bytes
     /// to 16 MiB. They are allocated only if multicasts are used.
     pub fn staging(mut self, bytes: usize) -> Self {
         self.staging = bytes;

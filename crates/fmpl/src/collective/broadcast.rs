@@ -14,7 +14,7 @@ impl Communicator {
     /// Copies the contents of `span` at member `root` into the `span` of all members
     /// (`fmpl_bcast`). All members pass the same root and the same number of bytes.
     ///
-    /// If the network can multicast to all members, the broadcast uses it, through two buffers at
+    /// If the network can multicast to all members, the broadcast uses it, through buffers at
     /// the same address on all members. If the [table](crate::Table) selects multicast for some
     /// lengths and software for others, the root announces its choice to the other members.
     ///

@@ -1,5 +1,7 @@
 //! The flag after a piece of a multicast broadcast.
 
+use super::staging::BUFFERS;
+
 /// The bits of a flag: the number of the piece in its buffer, whether a tree follows instead of the
 /// bytes, and the length of the whole.
 const NUMBER: u32 = 48;
@@ -15,7 +17,7 @@ pub(super) struct Flag {
 
 impl Flag {
     fn number(piece: u64) -> u64 {
-        (piece / 2 + 1) & 0xffff
+        (piece / BUFFERS as u64 + 1) & 0xffff
     }
 
     pub(super) fn to_word(self) -> u64 {
@@ -38,7 +40,7 @@ mod tests {
             for (by_tree, bytes) in [(false, 0), (true, 5), (false, 1 << 46)] {
                 let flag = Flag { piece, by_tree, bytes };
                 assert_eq!(Flag::of_word(flag.to_word(), piece), Some(flag));
-                assert_eq!(Flag::of_word(flag.to_word(), piece + 2), None);
+                assert_eq!(Flag::of_word(flag.to_word(), piece + BUFFERS as u64), None);
             }
         }
         assert_eq!([Flag::of_word(0, 0), Flag::of_word(0, 1)], [None; 2]);

@@ -20,7 +20,10 @@ pub(crate) enum Origin<'a> {
 /// They are separate from the staging buffers: those are also written by the member's own
 /// multicasts, which may arrive later than at the other members.
 #[derive(Debug, Default)]
-pub(super) struct Packing(Option<(Region, [LocalSpan<u8>; 2])>);
+pub(super) struct Packing(Option<(Region, [LocalSpan<u8>; PACKED])>);
+
+/// The number of its buffers.
+pub(super) const PACKED: usize = 2;
 
 impl Packing {
     /// Returns a buffer of `bytes` bytes.
@@ -28,7 +31,7 @@ impl Packing {
         let buffers = match self.0.take() {
             Some(buffers) => buffers,
             None => {
-                let region = fabric.alloc(2 * bytes)?;
+                let region = fabric.alloc(PACKED * bytes)?;
                 let halves = [region.span(fabric, 0, bytes)?, region.span(fabric, bytes, bytes)?];
                 (region, halves)
             }

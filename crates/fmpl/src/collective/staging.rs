@@ -1,16 +1,23 @@
-//! Broadcast by the network's multicast, through two staging buffers (paper, section 5.2).
+//! Broadcast by the network's multicast, through staging buffers (paper, section 5.2).
 //!
 //! A multicast writes to the same address at each member, which cannot be guaranteed for a
-//! program's buffers. So a communicator has two buffers that are at the same address everywhere. A
+//! program's buffers. So a communicator has buffers that are at the same address everywhere. A
 //! broadcast is cut into pieces; all pieces that a communicator ever broadcasts are numbered, and
-//! piece n is written to buffer n mod 2, followed by a flag with its number and the total length.
-//! While members copy a piece out of one buffer, the next one arrives in the other.
+//! piece n is written to buffer n mod 3, followed by a flag with its number and the total length.
+//! While members copy a piece out of one buffer, the next one arrives in another.
 //!
 //! # When a buffer is free
 //! A member that has copied piece n enters round n of the barrier hardware, and it enters a round
 //! only after the previous one has completed. So a member that has entered round n − 1 knows that
-//! all members have copied piece n − 2, and may write piece n. This also holds for the root of the
-//! next broadcast, whichever member that is, so buffers need not be announced to the root.
+//! all members have copied piece n − 2. This also holds for the root of the next broadcast,
+//! whichever member that is, so buffers need not be announced to the root.
+//!
+//! A multicast also writes to its root's own memory. No call reads that copy, and it may arrive later
+//! than the others. A root waits for the copy of piece n before it enters round n + 1, when all
+//! other members have copied the piece, so that it rarely has to wait. Hence a member that has entered
+//! round n − 1 knows that all copies of piece n − 3 have been written, and may write piece n to
+//! their buffer. The two buffers of the paper would be enough if roots waited for their own copies
+//! before they send the next piece.
 //!
 //! # When a member leaves
 //! It writes this to a word of each member's staging memory, and releases the barrier hardware.
@@ -18,7 +25,7 @@
 use super::{
     Rounds,
     piece_flag::Flag,
-    pieces::{Origin, Packing, Target},
+    pieces::{Origin, PACKED, Packing, Target},
 };
 use crate::{Communicator, FmplError, Result, cost};
 use core::fmt;
@@ -28,29 +35,33 @@ use rdma_fabric::{
     join::{Either, join_all, race},
 };
 
-/// The offsets of the flags of the two buffers, and of the word that contains the member that left.
-const FLAGS: [usize; 2] = [0, 64];
-const LEFT: usize = 128;
-const BUFFERS: usize = 256;
+/// The number of buffers.
+pub(super) const BUFFERS: usize = 3;
+/// The offsets of their flags, of the word that contains the member that left, and of the first buffer.
+const FLAGS: [usize; BUFFERS] = [0, 64, 128];
+const LEFT: usize = 192;
+const FIRST: usize = 256;
 
 pub(crate) struct Staging {
     /// The bytes of a buffer.
     piece: usize,
-    flags: [MulticastSpan<u64>; 2],
-    buffers: [MulticastSpan<u8>; 2],
+    flags: [MulticastSpan<u64>; BUFFERS],
+    buffers: [MulticastSpan<u8>; BUFFERS],
     /// The pieces of this member's sources.
     packing: Packing,
-    own_flags: [LocalWord<u64>; 2],
+    own_flags: [LocalWord<u64>; BUFFERS],
     own_left: LocalWord<u64>,
-    own_buffers: [LocalSpan<u8>; 2],
+    own_buffers: [LocalSpan<u8>; BUFFERS],
     memory: GroupMemory,
     /// The number of pieces so far.
     pieces: u64,
+    /// The last piece that this member has sent, until its copy has been written to this member's memory.
+    sent: Option<u64>,
 }
 
 impl fmt::Debug for Staging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Staging(2 buffers of {} bytes, {} pieces)", self.piece, self.pieces)
+        write!(f, "Staging({BUFFERS} buffers of {} bytes, {} pieces)", self.piece, self.pieces)
     }
 }
 
@@ -64,9 +75,9 @@ pub(crate) enum Outcome {
 }
 
 impl Staging {
-    /// Returns the number of bytes of memory that two buffers of this size take.
+    /// Returns the number of bytes of memory that buffers of this size take.
     pub(crate) fn memory_bytes(piece: usize) -> usize {
-        BUFFERS + 2 * piece.next_multiple_of(64)
+        FIRST + BUFFERS * piece.next_multiple_of(64)
     }
 
     /// Returns the number of bytes of memory that it takes on this member.
@@ -88,7 +99,7 @@ impl Staging {
         let everywhere = |offset: usize| -> Result<Vec<RemoteAddr>> {
             Ok(ranks.iter().map(|rank| at(*rank, offset)).collect::<Result<_, _>>()?)
         };
-        let buffer = |n: usize| BUFFERS + n * piece.next_multiple_of(64);
+        let buffer = |n: usize| FIRST + n * piece.next_multiple_of(64);
         let flags = |n: usize| -> Result<_> { Ok(MulticastSpan::new(fabric, &everywhere(FLAGS[n])?, 1)?) };
         let buffers = |n: usize| -> Result<_> { Ok(MulticastSpan::new(fabric, &everywhere(buffer(n))?, piece)?) };
         let me = fabric.rank();
@@ -96,14 +107,15 @@ impl Staging {
         let word = |offset: usize| fabric.local_word::<u64>(at(me, offset)?);
         Ok(Some(Staging {
             piece,
-            flags: [flags(0)?, flags(1)?],
-            buffers: [buffers(0)?, buffers(1)?],
+            flags: [flags(0)?, flags(1)?, flags(2)?],
+            buffers: [buffers(0)?, buffers(1)?, buffers(2)?],
             packing: Packing::default(),
-            own_flags: [word(FLAGS[0])?, word(FLAGS[1])?],
+            own_flags: [word(FLAGS[0])?, word(FLAGS[1])?, word(FLAGS[2])?],
             own_left: word(LEFT)?,
-            own_buffers: [own(0)?, own(1)?],
+            own_buffers: [own(0)?, own(1)?, own(2)?],
             memory,
             pieces: 0,
+            sent: None,
         }))
     }
 
@@ -111,7 +123,7 @@ impl Staging {
     pub(crate) async fn announce_tree(&mut self, comm: &Communicator, rounds: &mut Rounds, bytes: usize) -> Result<()> {
         let flag = Flag { piece: self.pieces, by_tree: true, bytes };
         self.flags[self.turn()].put(&comm.fabric, [flag.to_word()]).await?;
-        self.next(comm, rounds).await
+        self.sent_next(comm, rounds).await
     }
 
     /// Broadcasts a message.
@@ -120,7 +132,7 @@ impl Staging {
         let mut leaving = None;
         for at in self.starts(bytes) {
             // The piece before the last has left, so its place may be packed again.
-            let turn = self.turn();
+            let turn = (self.pieces % PACKED as u64) as usize;
             let part = from.piece(comm, at..bytes.min(at + self.piece), &mut self.packing, (turn, self.piece)).await?;
             let flag = Flag { piece: self.pieces, by_tree: false, bytes };
             let (buffer, flags) = (&self.buffers[self.turn()], &self.flags[self.turn()]);
@@ -138,7 +150,7 @@ impl Staging {
             if let Some((body, flag)) = leaving.replace((body, flag)) {
                 over(body, flag).await?;
             }
-            self.next(comm, rounds).await?;
+            self.sent_next(comm, rounds).await?;
         }
         match leaving {
             Some((body, flag)) => over(body, flag).await,
@@ -178,14 +190,43 @@ impl Staging {
         (0..bytes.max(1)).step_by(self.piece)
     }
 
+    /// Returns the buffer of a piece.
+    fn place(piece: u64) -> usize {
+        (piece % BUFFERS as u64) as usize
+    }
+
+    /// Returns the buffer of the next piece.
     fn turn(&self) -> usize {
-        (self.pieces % 2) as usize
+        Self::place(self.pieces)
     }
 
     /// Announces that this member no longer needs the piece.
     async fn next(&mut self, comm: &Communicator, rounds: &mut Rounds) -> Result<()> {
         self.pieces += 1;
+        rounds.over(comm).await?;
+        if let Some(piece) = self.sent.take() {
+            self.own_copy(comm, piece).await?;
+        }
         rounds.enter(comm).await
+    }
+
+    /// Announces that this member, which has sent the piece, no longer needs it.
+    async fn sent_next(&mut self, comm: &Communicator, rounds: &mut Rounds) -> Result<()> {
+        let piece = self.pieces;
+        self.next(comm, rounds).await?;
+        self.sent = Some(piece);
+        Ok(())
+    }
+
+    /// Waits until a piece that this member has sent is in its own memory.
+    async fn own_copy(&self, comm: &Communicator, piece: u64) -> Result<()> {
+        let (word, fabric) = (&self.own_flags[Self::place(piece)], &comm.fabric);
+        if Flag::of_word(fabric.load(word)?, piece).is_none() {
+            let written =
+                fabric.wait_until(word, Deps::One(fabric.rank()), |word| Flag::of_word(word, piece).is_some());
+            comm.progressing(written).await?;
+        }
+        Ok(())
     }
 
     /// Waits for the flag of the next piece.

@@ -244,6 +244,25 @@ fn measured_tables_choose_hardware_that_is_faster() {
     assert!(Table::measured(&Caps::weakest()).rules().is_empty());
 }
 
+/// A multicast's copy to its root, which the root does not read, may arrive later than the other copies:
+/// the next root must not have written to that buffer before.
+#[test]
+fn a_late_copy_to_a_root_leaves_later_pieces_alone() {
+    for seed in 0..40 {
+        let program = async |fabric: Fabric| -> ProgramResult<()> {
+            let table = [Rule::new(Collective::Broadcast, Algorithm::Multicast)].into_iter().collect();
+            let fmpl = Fmpl::init_with(&fabric, by(Choice::By(table)).staging(64)).await?;
+            // Pieces of both members in turn.
+            for _ in 0..5 {
+                broadcasts(fmpl.world(), &[200, 150, 120, 65, 110, 60, 65, 190]).await?;
+            }
+            Ok(fmpl.finalize().await?)
+        };
+        let job = Job::new(&Platform::sr8000(), 2).seed(seed).jitter(Duration::from_micros(200));
+        job.run(&program).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 /// A communicator does not use a colour that the program holds.
 #[test]
 fn colours_of_the_program_are_left_alone() {
