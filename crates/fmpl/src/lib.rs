@@ -59,12 +59,13 @@ mod fmpl;
 mod losses;
 mod memory;
 mod options;
+mod peer;
 mod point;
 mod progress;
 mod spool;
 mod state;
 
-pub use any::ReceivingAny;
+pub use any::{ReceivingAny, ReceivingAnyDirect};
 pub use collective::{Algorithm, Choice, Collective, Op, Rule, Scalar, Table};
 pub use communicator::{Buffer, Communicator};
 pub use error::{Direction, FmplError, Result};

@@ -2,15 +2,17 @@
 
 use crate::{
     Direction, FmplError, Result,
+    any::AnySlot,
     area::Ends,
     collective::Collectives,
     losses::Lost,
+    peer::AnyIndex,
     point::{Pending, Windows},
-    spool::{Queue, Reading, Spool},
+    spool::Spool,
 };
 use core::{fmt, task::Waker};
-use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
-use std::collections::VecDeque;
+
+pub(crate) use crate::peer::{ChannelState, Peer};
 
 /// A channel of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,8 @@ impl fmt::Debug for State {
     /// Formats the state that is kept between calls.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let State { peers, spool, pending, turn, collectives, .. } = self;
-        let (peers, pending) = (peers.iter().map(|peer| (peer.member, &peer.any, &peer.channels)), pending.len());
+        let kept = peers.iter().map(|peer| (peer.member, &peer.any, &peer.slot, &peer.channels));
+        let (peers, pending) = (kept, pending.len());
         f.debug_struct("State")
             .field("peers", &peers.collect::<Vec<_>>())
             .field("spool", spool)
@@ -74,93 +77,6 @@ impl fmt::Debug for State {
             .field("turn", turn)
             .field("collectives", collectives)
             .finish()
-    }
-}
-
-/// The state of one peer.
-pub(crate) struct Peer {
-    /// Its number.
-    pub(crate) member: usize,
-    pub(crate) ends: Ends,
-    pub(crate) channels: Box<[ChannelState]>,
-    pub(crate) any: AnyIndex,
-    /// When a send's patience expired: its channel, and the number of messages that the peer had taken
-    /// from it.
-    pub(crate) stalled: Option<(usize, u64)>,
-}
-
-/// The receives from one peer that take any index.
-#[derive(Debug, Default)]
-pub(crate) struct AnyIndex {
-    /// The number of receives posted so far.
-    pub(crate) made: u64,
-    /// Those that are posted, by number.
-    pub(crate) queue: VecDeque<u64>,
-    /// The number of wanted messages last published to the peer.
-    pub(crate) told: u64,
-}
-
-/// The messages of one channel in both directions.
-#[derive(Debug, Default)]
-pub(crate) struct ChannelState {
-    /// The number of messages to the peer that have been put or spooled.
-    pub(crate) sent: u64,
-    /// How many of these the peer is known to have received.
-    pub(crate) taken: u64,
-    /// Whether a send is in progress.
-    pub(crate) sending: bool,
-    /// The messages to the peer that are not in a flag; `None` until there is one.
-    pub(crate) queue: Option<Box<Queue>>,
-    /// Why a spooled message could not be announced; none can be sent after it.
-    pub(crate) failed: Option<FmplError>,
-    /// The result of a send that [`Sending::wait`](crate::Sending::wait) returns, once there is
-    /// one.
-    pub(crate) isend: Option<Option<Result<()>>>,
-    /// This member's place in the peer's queue.
-    pub(crate) reading: Reading,
-    /// The number of messages received from the peer.
-    pub(crate) received: u64,
-    /// Whether a receive is in progress.
-    pub(crate) receiving: bool,
-    /// The last message that was offered but too long.
-    pub(crate) refused: Option<u64>,
-    /// Whether the last header may still be in flight, because its message was offered.
-    pub(crate) unseen: bool,
-    /// The buffer of the last receive, kept so that a receive into the same buffer only compares
-    /// it, without changing a reference count.
-    pub(crate) into: Option<LocalSpan<u8>>,
-    /// Whether that receive was dropped before its message arrived.
-    pub(crate) abandoned: bool,
-    /// The buffers of that receive, if it was one into any memory.
-    pub(crate) window: Option<crate::point::Window>,
-    /// The last receive buffer that was resolved, at the peer.
-    pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
-}
-
-impl ChannelState {
-    /// Records the buffer of a receive.
-    #[inline(always)]
-    pub(crate) fn keep_buffer<T: Pod>(&mut self, into: &LocalSpan<T>) -> Result<&LocalSpan<u8>> {
-        let bytes = into.len() * size_of::<T>();
-        match &mut self.into {
-            Some(kept) if kept.addr() == into.addr() && kept.len() == bytes => {}
-            other => *other = Some(into.as_bytes()?),
-        }
-        Ok(self.into.as_ref().expect("a buffer that has just been kept"))
-    }
-
-    /// Returns the buffer of `bytes` bytes at this address of the peer, if it is the last one that
-    /// was resolved.
-    pub(crate) fn target_at(&self, at: RemoteAddr, bytes: usize) -> Option<&RemoteSpan<u8>> {
-        self.target.as_ref().filter(|(known, span)| *known == at && span.len() == bytes).map(|(_, span)| span)
-    }
-
-    /// Counts a message that was put into its receive buffer. The receive was posted after the peer
-    /// had received all earlier messages; whether the peer has seen this one is unknown.
-    #[inline(always)]
-    pub(crate) fn count_direct(&mut self) {
-        self.taken = self.sent;
-        self.sent += 1;
     }
 }
 
@@ -209,6 +125,7 @@ impl State {
             ends,
             channels: (0..channels).map(|_| ChannelState::default()).collect(),
             any: AnyIndex::default(),
+            slot: AnySlot::default(),
             stalled: None,
         });
         let places = (2 * self.peers.len() + 2).next_power_of_two();

@@ -6,12 +6,7 @@ use crate::{
     cost,
     state::{ChannelId, State},
 };
-use core::{
-    fmt,
-    future::{Future, poll_fn},
-    pin::pin,
-    task::Poll,
-};
+use core::fmt;
 use rdma_fabric::{LocalSpan, Pod, join::race_all};
 
 impl Communicator {
@@ -21,6 +16,7 @@ impl Communicator {
     /// messages, the one with the lowest index is taken, and messages with different indices may
     /// overtake each other. These messages are copied once, at the sender, unless it uses
     /// [`Communicator::isend`]; such a send completes once this receive has been awaited.
+    /// [`Communicator::irecv_any_index_direct`] needs no copy.
     ///
     /// # Errors
     /// As [`Communicator::irecv`].
@@ -102,7 +98,8 @@ impl ReceivingAny<'_> {
     /// Waits until one of the sender's messages matches this receive.
     async fn matched(&self) -> Result<ChannelId> {
         loop {
-            if let Some(matched) = self.comm.with(|state| self.take(state))?? {
+            let (matched, changes) = self.comm.with(|state| (self.take(state), state.changes))?;
+            if let Some(matched) = matched? {
                 return Ok(matched);
             }
             let (ends, channels) = self.free_channels()?;
@@ -111,26 +108,9 @@ impl ReceivingAny<'_> {
             }
             let channel = |free: &Free| Channel::new(&self.comm.fabric, &ends, free.channel);
             let flags = channels.iter().map(|free| channel(free).until_flag_or_queued(free.n, free.known));
-            let mut flagged =
-                pin!(async { if channels.is_empty() { core::future::pending().await } else { race_all(flags).await } });
-            let mut changes = None;
-            poll_fn(|cx| {
-                let now = match self.comm.with(|state| {
-                    let now = state.changes;
-                    if !state.watching.iter().any(|waker| waker.will_wake(cx.waker())) {
-                        state.watching.push(cx.waker().clone());
-                    }
-                    now
-                }) {
-                    Ok(now) => now,
-                    Err(error) => return Poll::Ready(Err(error)),
-                };
-                if *changes.get_or_insert(now) != now {
-                    return Poll::Ready(Ok(()));
-                }
-                flagged.as_mut().poll(cx)
-            })
-            .await?;
+            let flagged =
+                async { if channels.is_empty() { core::future::pending().await } else { race_all(flags).await } };
+            self.comm.or_changed(changes, flagged).await?;
         }
     }
 
@@ -153,7 +133,7 @@ impl ReceivingAny<'_> {
         for free in channels {
             let channel = Channel::new(&self.comm.fabric, ends, free.channel);
             if let Some(known) = free.known
-                && channel.queued()? > known
+                && channel.queued()?.after(known) > 0
             {
                 self.comm.read_queue(ChannelId { peer: self.peer, channel: free.channel }, &channel).await?;
                 found = true;

@@ -98,6 +98,10 @@ impl Layout {
     /// In an area: the member, counted from 1, that has left the collectives; 0 if none has.
     pub(crate) const LEFT: usize = 8;
 
+    /// In an area: the flag and the header of the slot.
+    pub(crate) const SLOT_FLAG: usize = 16;
+    pub(crate) const SLOT_HEADER: usize = 32;
+
     /// In an area: the offset of a channel.
     pub(crate) fn channel(channel: usize) -> usize {
         HEAD + channel * LANE

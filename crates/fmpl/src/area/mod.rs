@@ -14,6 +14,8 @@
 //!  112..128 queue    the location where its queue begins
 //! ```
 //!
+//! The head of an area has a [slot](slot) for a receive of any index.
+//!
 //! Headers and flags are [`Record`]s: each of their words carries the number of the message, so
 //! that the words may arrive in any order.
 //!
@@ -26,12 +28,14 @@ mod contact;
 mod layout;
 mod node;
 mod record;
+mod slot;
 mod staged;
 mod supplied;
 
-pub(crate) use channel::{Channel, Ends, PostedOffer, Taken};
+pub(crate) use channel::{Channel, Ends, PostedOffer, Queued, Taken};
 pub(crate) use contact::meet;
 pub(crate) use layout::{Layout, OFFERS};
 pub(crate) use node::{NODE, Node};
 pub(crate) use record::{Kind, Record};
+pub(crate) use slot::{Slot, SlotFlag};
 pub(crate) use supplied::supplied;

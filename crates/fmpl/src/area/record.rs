@@ -29,6 +29,10 @@ pub(crate) struct Record {
     pub(crate) bytes: usize,
     pub(crate) region: RegionKey,
     pub(crate) offset: u64,
+    /// Of an offer, the number of headers of the slot that its sender had used before; of a header in
+    /// the slot, the number of offers that its receiver had seen ([`crate::any`]). Both are known
+    /// modulo 2^32. Of no meaning in other records.
+    pub(crate) before: u32,
 }
 
 const TAG: u32 = 48;
@@ -37,8 +41,13 @@ const KIND: u32 = 44;
 
 /// Returns the upper bits of all words about message `n`, which counts from 0. They differ from
 /// those of the previous 65,535 messages, and from those of memory that has never been written.
-fn tag(n: u64) -> u64 {
+pub(super) fn tag(n: u64) -> u64 {
     (n + 1) << TAG
+}
+
+/// Returns the lower bits of the number of a word.
+pub(super) fn tag_of(word: u64) -> u16 {
+    ((word >> TAG) as u16).wrapping_sub(1)
 }
 
 /// Returns whether a word is about message `n`.
@@ -59,7 +68,8 @@ impl Record {
         let tag = tag(n);
         let RegionKey { index, generation } = self.region;
         let first = Record::first_word(self.kind, self.bytes, n);
-        [first, tag | self.offset & LOW, tag | u64::from(index), tag | u64::from(generation)]
+        let [low, high] = [self.before & 0xffff, self.before >> 16].map(|half| u64::from(half) << 32);
+        [first, tag | self.offset & LOW, tag | low | u64::from(index), tag | high | u64::from(generation)]
     }
 
     /// Reads a record about message `n`; `None` unless all of its words have arrived. Invalid words
@@ -73,8 +83,9 @@ impl Record {
             return Some(record);
         }
         let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
-        let record =
-            Record { region, offset: words[1] & LOW, ..Record::of_length(Record::kind_of(words[0]), words[0]) };
+        let [low, high] = [words[2], words[3]].map(|word| (word >> 32) as u32 & 0xffff);
+        let (offset, before) = (words[1] & LOW, high << 16 | low);
+        let record = Record { region, offset, before, ..Record::of_length(Record::kind_of(words[0]), words[0]) };
         words[1..].iter().all(|word| is_about(*word, n)).then_some(record)
     }
 
@@ -93,7 +104,7 @@ impl Record {
     }
 
     #[inline(always)]
-    fn kind_of(word: u64) -> Kind {
+    pub(super) fn kind_of(word: u64) -> Kind {
         match word >> KIND & 15 {
             1 => Kind::Posted,
             2 => Kind::Arrived,
@@ -109,14 +120,14 @@ impl Record {
     #[inline(always)]
     fn of_length(kind: Kind, word: u64) -> Record {
         let region = RegionKey { index: 0, generation: 0 };
-        Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0 }
+        Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0, before: 0 }
     }
 
     /// Creates a record about this member's own memory.
     #[inline(always)]
     pub(crate) fn of_span(kind: Kind, span: &LocalSpan<u8>) -> Record {
         let at = span.addr();
-        Record { kind, bytes: span.len(), region: at.region, offset: at.offset }
+        Record { kind, bytes: span.len(), region: at.region, offset: at.offset, before: 0 }
     }
 
     /// Returns the address, in `rank`'s memory.
@@ -133,7 +144,7 @@ mod tests {
     #[test]
     fn a_record_is_read_only_when_it_is_whole() {
         let region = RegionKey { index: u32::MAX, generation: 7 };
-        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5 << 40 };
+        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5 << 40, before: 0xfedc_ba98 };
         let words = record.to_words(65_535);
         assert_eq!(Record::of_words(words, 65_535), Some(record));
         for missing in 0..4 {

@@ -60,7 +60,7 @@ impl Channel<'_> {
     }
 
     /// Puts words without a cached descriptor, and waits until they have been sent.
-    async fn put_unprepared<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
+    pub(super) async fn put_unprepared<const N: usize>(&self, at: usize, words: [u64; N]) -> Result<()> {
         match self.post_unprepared(at, words).await? {
             Some(put) => Ok(put.await.map(drop)?),
             None => Ok(()),

@@ -3,7 +3,7 @@
 use crate::{
     Communicator, FmplError, Result,
     area::{Channel, Ends, Kind, Record},
-    point::{Body, HEADERS, Message, deliver, posted},
+    point::{Body, FlagPlace, HEADERS, Message, deliver, posted},
     state::{ChannelId, ChannelState},
 };
 use core::future::Future;
@@ -33,7 +33,7 @@ pub(crate) struct Differ {
 impl Differ {
     fn to_record(self) -> Record {
         let region = RegionKey { index: self.member as u32, generation: self.other as u32 };
-        Record { kind: Kind::Differs, bytes: self.bytes, region, offset: self.other_bytes as u64 }
+        Record { kind: Kind::Differs, bytes: self.bytes, region, offset: self.other_bytes as u64, before: 0 }
     }
 
     fn of_record(Record { bytes, region, offset, .. }: Record) -> Self {
@@ -121,7 +121,8 @@ impl<'a> Edge<'a> {
     async fn put(&self, way: Way, n: u64, header: Record, body: &LocalSpan<u8>) -> Result<()> {
         let at = header.at(self.ends.there.rank());
         let known = self.with(way, |channel| channel.target_at(at, header.bytes).cloned())?;
-        let message = Message { fabric: &self.comm.fabric, ends: &self.ends, channel: self.id(way).channel, n };
+        let flag = FlagPlace::Channel(self.id(way).channel);
+        let message = Message { fabric: &self.comm.fabric, ends: &self.ends, flag, n };
         let target = deliver(message, header, known, Body::Span(body)).await?;
         self.with(way, |channel| channel.target = Some((at, target)))
     }
@@ -144,7 +145,7 @@ impl<'a> Edge<'a> {
         let (channel, n) = (self.channel(way), self.with(way, |channel| channel.received)?);
         if n % HEADERS == 0 {
             // No receive reads it: it keeps an older header from being mistaken for a later one.
-            let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0 };
+            let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0, before: 0 };
             self.named(channel.put_header(n, none).await)?;
             self.comm.fabric.flush(channel.peer()).await?;
         }

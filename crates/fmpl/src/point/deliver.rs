@@ -3,10 +3,10 @@
 use super::Source;
 use crate::{
     FmplError, Result,
-    area::{Channel, Ends, Kind, Record},
+    area::{Channel, Ends, Kind, Record, Slot},
     cost,
 };
-use rdma_fabric::{Fabric, Handle, LocalSpan, Refused, RemoteSpan, op::Put};
+use rdma_fabric::{Fabric, Handle, LocalSpan, Rank, Refused, RemoteSpan, op::Put};
 
 /// The source of a put into one receive buffer.
 pub(crate) enum Body<'a> {
@@ -33,12 +33,59 @@ impl Body<'_> {
     }
 }
 
-/// Message `n` of a channel, once its receive is known.
+/// Where a receiver waits for the flag of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FlagPlace {
+    /// In this channel.
+    Channel(usize),
+    /// In the slot for receives of any index; the flag names the message's index.
+    Slot { index: usize },
+}
+
+/// A message, once its receive is known: number `n` among those with this place.
+#[derive(Clone, Copy)]
 pub(crate) struct Message<'a> {
     pub(crate) fabric: &'a Fabric,
     pub(crate) ends: &'a Ends,
-    pub(crate) channel: usize,
+    pub(crate) flag: FlagPlace,
     pub(crate) n: u64,
+}
+
+impl Message<'_> {
+    fn peer(&self) -> Rank {
+        self.ends.there.rank()
+    }
+
+    /// Posts the flag; returns the handle unless the put completes immediately.
+    async fn post_flag(&self, word: u64) -> Result<Option<Handle<()>>> {
+        let Message { fabric, ends, flag, n } = *self;
+        match flag {
+            FlagPlace::Channel(channel) => Channel::new(fabric, ends, channel).post_flag(n, word).await,
+            FlagPlace::Slot { index } => Slot::new(fabric, ends).post_flag(n, word, index).await,
+        }
+    }
+
+    /// Puts the flag from a detached task.
+    async fn put_deferred_flag(&self, word: u64) -> Result<()> {
+        let Message { fabric, ends, flag, n } = *self;
+        match flag {
+            FlagPlace::Channel(channel) => Channel::new(fabric, ends, channel).put_deferred_flag(n, word).await,
+            FlagPlace::Slot { index } => Slot::new(fabric, ends).put_deferred_flag(n, word, index).await,
+        }
+    }
+}
+
+/// Reports that a message of `bytes` bytes is too long for its receive. If the future is dropped, the
+/// receiver is still notified.
+pub(crate) async fn refuse(message: Message<'_>, bytes: usize) -> Result<()> {
+    let word = Record::first_word(Kind::TooLong, bytes, message.n);
+    let mut owed = DeferredFlag { message: Some(message), word };
+    let flag = message.post_flag(word).await?;
+    owed.message = None;
+    match flag {
+        Some(flag) => Ok(flag.await?),
+        None => Ok(()),
+    }
 }
 
 /// Puts a message, or a part of one, into its receive buffer, then a flag with the length from
@@ -88,14 +135,13 @@ pub(crate) async fn post(
     resolved: Option<RemoteSpan<u8>>,
     body: Body<'_>,
 ) -> Result<Delivery> {
-    let Message { fabric, ends, channel, n } = message;
-    let channel = Channel::new(fabric, ends, channel);
+    let Message { fabric, n, .. } = message;
     let rest = body.rest();
     let (arrived, not_there) = [Kind::Arrived, Kind::NotThere].map(|kind| Record::first_word(kind, rest, n)).into();
     let mut owed = DeferredFlag { message: Some(message), word: not_there };
     let found = match resolved {
         Some(span) => Ok(span),
-        None => fabric.remote_span::<u8>(header.at(channel.peer()), header.bytes),
+        None => fabric.remote_span::<u8>(header.at(message.peer()), header.bytes),
     };
     let posted = match &found {
         Ok(span) => post_body(fabric, span, body).await,
@@ -106,7 +152,7 @@ pub(crate) async fn post(
     }
     let found = found.map_err(FmplError::from);
     if fabric.caps().puts_in_order {
-        let flag = channel.post_flag(n, owed.word).await?;
+        let flag = message.post_flag(owed.word).await?;
         owed.message = None;
         return Ok(Delivery { found, body: Bodies::Posted(posted), flag });
     }
@@ -114,9 +160,12 @@ pub(crate) async fn post(
     if put.is_err() {
         owed.word = not_there;
     }
-    fabric.flush(channel.peer()).await?;
-    channel.put_flag(n, owed.word).await?;
+    fabric.flush(message.peer()).await?;
+    let flag = message.post_flag(owed.word).await?;
     owed.message = None;
+    if let Some(flag) = flag {
+        flag.await?;
+    }
     Ok(Delivery { found, body: Bodies::Left(put), flag: None })
 }
 
@@ -179,13 +228,13 @@ struct DeferredFlag<'a> {
 
 impl Drop for DeferredFlag<'_> {
     fn drop(&mut self) {
-        let Some(Message { fabric, ends, channel, n }) = self.message.take() else { return };
+        let Some(Message { fabric, ends, flag, n }) = self.message.take() else { return };
         let (own, ends, word) = (fabric.clone(), ends.clone(), self.word);
         fabric.detach(async move {
-            let channel = Channel::new(&own, &ends, channel);
+            let message = Message { fabric: &own, ends: &ends, flag, n };
             // Errors are ignored, since no call is left to return them.
-            if own.flush(channel.peer()).await.is_ok() {
-                let _ = channel.put_deferred_flag(n, word).await;
+            if own.flush(message.peer()).await.is_ok() {
+                let _ = message.put_deferred_flag(word).await;
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use super::Sink;
 use crate::{
-    Communicator, Result,
+    Communicator, FmplError, Result,
     area::{Channel, Record, Taken},
     state::ChannelId,
 };
@@ -33,14 +33,16 @@ impl Communicator {
     /// or refused.
     pub(super) async fn take_offer(&self, id: ChannelId, channel: &Channel<'_>, n: u64, fits: bool) -> Result<()> {
         let refused = self.with(|state| {
+            state.note_offers(&self.fabric, id)?;
             let known = state.channel(id);
             known.reading.take(n);
+            known.offers.add(n);
             let refused = &mut known.refused;
             if !fits {
                 *refused = Some(n);
             }
-            *refused
-        })?;
+            Ok::<_, FmplError>(*refused)
+        })??;
         channel.put_taken(Taken { messages: n + 1, refused }).await?;
         if !self.puts_in_order {
             // The next such word must not be overtaken by this one.

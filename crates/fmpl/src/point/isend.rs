@@ -1,12 +1,7 @@
 //! Sends that are awaited separately from the call that starts them.
 
 use super::{Offer, Pending};
-use crate::{
-    Communicator, FmplError, Result,
-    area::{Channel, Kind, Record},
-    cost,
-    state::ChannelId,
-};
+use crate::{Communicator, FmplError, Result, cost, state::ChannelId};
 use core::fmt;
 use rdma_fabric::{LocalSpan, Pod};
 
@@ -27,10 +22,10 @@ impl Communicator {
         self.with(|state| {
             let n = state.begin_send(id)?;
             let (fabric, ends) = (self.fabric.clone(), state.peers[id.peer].ends.clone());
-            let pending = match Channel::new(&fabric, &ends, id.channel).header(n) {
-                Ok(Some(header)) => Ok(Pending::direct(fabric, ends, id, n, span, header)),
+            let pending = match state.match_now(&self.fabric, id, n) {
+                Ok(Some(receive)) => Ok(Pending::direct(fabric, ends, id, n, span, receive)),
                 Ok(None) => {
-                    let record = Record::of_span(Kind::Offered, &span);
+                    let record = state.offer_of(id, &span);
                     state.place(&self.fabric, id, n, record).map(|(announced, node)| {
                         let offer = Offer { n, record, announced, doorbell: None };
                         Pending::offered(fabric, ends, id, offer, span, node)

@@ -2,8 +2,10 @@
 
 mod deliver;
 mod fetch;
+mod headers;
 mod immediate;
 mod isend;
+mod matching;
 mod memory;
 mod parts;
 mod pending;
@@ -12,7 +14,7 @@ mod sending;
 mod unsent;
 mod window;
 
-pub(crate) use deliver::{Body, Message, deliver};
+pub(crate) use deliver::{Body, FlagPlace, Message, deliver};
 pub use isend::Sending;
 pub use memory::{Sink, Source};
 pub use parts::{ReceivingInto, RecvAttempt};

@@ -93,6 +93,9 @@ impl Communicator {
         let id = ChannelId { peer: state.place_of(from)?, channel: index };
         let State { peers, windows, .. } = &mut *state;
         let (window, peer) = (windows.last()?, &mut peers[id.peer]);
+        if peer.slot.is_live() && !self.puts_in_order {
+            return None;
+        }
         let (known, channel) = (&mut peer.channels[id.channel], Channel::new(&self.fabric, &peer.ends, id.channel));
         let n = known.received;
         if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {

@@ -5,7 +5,10 @@
 //! then on the receiver obtains the message without this member, and only the outcome of the
 //! operations is pending.
 
-use super::deliver::{Body, Message, post};
+use super::{
+    deliver::{Body, FlagPlace, Message, post, refuse},
+    matching::Receive,
+};
 use crate::{
     FmplError, Result,
     area::{Channel, Ends, Kind, PostedOffer, Record},
@@ -44,6 +47,8 @@ pub(crate) struct Pending {
     pub(crate) id: ChannelId,
     /// Whether the message is in the spool, so that its send is complete.
     spooled: bool,
+    /// Whether it is a message of its channel; one to a receive of any index is not.
+    in_channel: bool,
     /// The message's node, if it is in its channel's queue and not in the spool.
     node: Option<Room>,
     stage: Stage,
@@ -58,27 +63,31 @@ enum Stage {
 }
 
 impl Pending {
-    /// Sends a message from registered memory to the receive that has this header.
+    /// Sends a message from registered memory, message `n` of its channel, to this receive.
     pub(crate) fn direct(
         fabric: Fabric,
         ends: Ends,
         id: ChannelId,
         n: u64,
         span: LocalSpan<u8>,
-        header: Record,
+        receive: Receive,
     ) -> Self {
+        let (header, flag, n) = match receive {
+            Receive::OfIndex(header) => (header, FlagPlace::Channel(id.channel), n),
+            Receive::OfAny(any) => (any.record, FlagPlace::Slot { index: id.channel }, any.n),
+        };
         let posting = Box::pin(async move {
-            let channel = Channel::new(&fabric, &ends, id.channel);
+            let message = Message { fabric: &fabric, ends: &ends, flag, n };
             if header.bytes < span.len() || !matches!(header.kind, Kind::Posted | Kind::Window) {
-                channel.put_flag(n, Record::first_word(Kind::TooLong, span.len(), n)).await?;
+                refuse(message, span.len()).await?;
                 return Err(too_long(&span, header.bytes));
             }
-            let message = Message { fabric: &fabric, ends: &ends, channel: id.channel, n };
             let delivery = post(message, header, None, Body::Span(&span)).await?;
             let rest: Boxed<'static, Result<()>> = Box::pin(async move { delivery.left(&fabric).await.map(drop) });
             Ok(Some(rest))
         });
-        Pending { id, spooled: false, node: None, stage: Stage::Posting(posting) }
+        let in_channel = matches!(receive, Receive::OfIndex(_));
+        Pending { id, spooled: false, in_channel, node: None, stage: Stage::Posting(posting) }
     }
 
     /// Offers a message in registered memory, and waits until it has been fetched.
@@ -103,13 +112,13 @@ impl Pending {
             });
             Ok(Some(rest))
         });
-        Pending { id, spooled: false, node, stage: Stage::Posting(posting) }
+        Pending { id, spooled: false, in_channel: true, node, stage: Stage::Posting(posting) }
     }
 
     /// Announces a message that is in the spool.
     pub(crate) fn of_spool(fabric: Fabric, ends: Ends, id: ChannelId, offer: Offer) -> Self {
         let posting = Box::pin(async move { announce(&fabric, &ends, id, offer).await });
-        Pending { id, spooled: true, node: None, stage: Stage::Posting(posting) }
+        Pending { id, spooled: true, in_channel: true, node: None, stage: Stage::Posting(posting) }
     }
 
     /// Returns whether the receiver still depends on this member.
@@ -146,7 +155,9 @@ impl Pending {
             other => other,
         });
         let channel = state.channel(self.id);
-        channel.count_direct();
+        if self.in_channel {
+            channel.count_direct();
+        }
         match channel.isend.as_mut() {
             Some(result) => *result = Some(outcome),
             None => channel.sending = false,

@@ -1,6 +1,6 @@
 //! Receives.
 
-use super::{InParts, Received};
+use super::Received;
 use crate::{
     Communicator, FmplError, Result,
     area::{Channel, Ends, Kind, Record},
@@ -60,41 +60,6 @@ impl Communicator {
         self.post_header(id, &ends, n, header).await?;
         Ok(receiving)
     }
-
-    /// Posts the header for message `n` of a channel, unless the peer's record of the message has
-    /// already arrived, or the message is in its queue.
-    pub(super) async fn post_header(&self, id: ChannelId, ends: &Ends, n: u64, header: Record) -> Result<()> {
-        let channel = Channel::new(&self.fabric, ends, id.channel);
-        // Occasionally a header is posted although none is needed, so that the number of the last
-        // header is never mistaken for that of a later one.
-        let waits =
-            self.with(|state| Ok::<_, FmplError>(state.channel(id).reading.may_hold(n, channel.queued()?)))??;
-        if !waits && channel.flag(n)?.is_none() || n.is_multiple_of(HEADERS) {
-            if self.with(|state| core::mem::replace(&mut state.channel(id).unseen, true))? {
-                // The last header may still be in flight, and must not arrive after this one.
-                self.fabric.flush(channel.peer()).await?;
-            }
-            channel.put_header(n, header).await?;
-        }
-        Ok(())
-    }
-
-    /// Waits for the message of a receive that was dropped.
-    pub(super) async fn forget_abandoned(&self, id: ChannelId) -> Result<()> {
-        let (abandoned, window) =
-            self.with(|state| (core::mem::take(&mut state.channel(id).abandoned), state.channel(id).window.take()))?;
-        if !abandoned {
-            return Ok(());
-        }
-        let done = match window {
-            Some(window) => InParts::new(self, id, window, false).received(None).await,
-            None => Receiving::new(self, id).arrived().await,
-        };
-        match done {
-            Err(FmplError::TooLong { .. } | FmplError::BufferGone { .. } | FmplError::Cut { .. }) => Ok(()),
-            done => done.map(drop),
-        }
-    }
 }
 
 /// The number of times that a wait polls for a message before it prepares for a longer wait.
@@ -130,7 +95,7 @@ impl fmt::Debug for Receiving<'_> {
 impl<'a> Receiving<'a> {
     /// The only incomplete receive of a channel.
     #[inline(always)]
-    fn new(comm: &'a Communicator, id: ChannelId) -> Self {
+    pub(super) fn new(comm: &'a Communicator, id: ChannelId) -> Self {
         Receiving { comm, channel: id.to_bits() }
     }
 
@@ -253,6 +218,9 @@ impl<'a: 'b, 'b, T: Pod> Post<'a, 'b, T> {
             return None;
         }
         let peer = &mut state.peers[id.peer];
+        if peer.slot.is_live() && !comm.puts_in_order {
+            return None;
+        }
         let (known, channel) = (&mut peer.channels[id.channel], Channel::new(&comm.fabric, &peer.ends, id.channel));
         let n = known.received;
         if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {

@@ -2,7 +2,8 @@
 
 use super::{
     Doorbell, Source,
-    deliver::{Body, Message, deliver},
+    deliver::{Body, FlagPlace, Message, deliver, refuse},
+    matching::Receive,
     unsent::{At, Unsent},
 };
 use crate::{
@@ -49,30 +50,29 @@ impl Communicator {
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.spool.time_out))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
-        match self.first_header(&ends, id, n, time_out).await? {
-            Some(header) => self.send_into(&mut unsent, &ends, n, header, source).await,
+        match self.first_receive(&ends, id, n, time_out).await? {
+            Some(receive) => self.send_to(&mut unsent, &ends, n, receive, source).await,
             None => self.send_by_spool(&mut unsent, &ends, n, source, time_out.is_none()).await,
         }
     }
 
-    /// Waits for the header of a message's receive, for up to the spool's time-out, or until a
-    /// receive of any index accepts offers.
-    async fn first_header(
+    /// Waits for a message's receive, for up to the spool's time-out, or until a receive of any index
+    /// accepts offers.
+    async fn first_receive(
         &self,
         ends: &Ends,
         id: ChannelId,
         n: u64,
         time_out: Option<Duration>,
-    ) -> Result<Option<Record>> {
-        let channel = Channel::new(&self.fabric, ends, id.channel);
-        if let Some(header) = channel.header(n)? {
-            return Ok(Some(header));
+    ) -> Result<Option<Receive>> {
+        if let Some(receive) = self.with(|state| state.match_now(&self.fabric, id, n))?? {
+            return Ok(Some(receive));
         }
         if time_out == Some(Duration::ZERO) {
             return Ok(None);
         }
         let beside = self.beside(id.peer, time_out.is_none())?;
-        let waiting = self.progressing(channel.until_header_or_wanted(n, beside));
+        let waiting = self.progressing(self.until_matched(ends, id, n, beside));
         match time_out {
             None if beside == 0 => waiting.await,
             None => Ok(None),
@@ -89,6 +89,35 @@ impl Communicator {
             state.sweep_if_due(&self.fabric)?;
             Ok(state.beside(peer, synchronous))
         })?
+    }
+
+    /// Puts a message into the buffer of a posted receive.
+    async fn send_to(
+        &self,
+        unsent: &mut Unsent<'_>,
+        ends: &Ends,
+        n: u64,
+        receive: Receive,
+        source: &mut dyn Source,
+    ) -> Result<()> {
+        let (id, len) = (unsent.id, source.bytes());
+        let any = match receive {
+            Receive::OfIndex(header) => return self.send_into(unsent, ends, n, header, source).await,
+            Receive::OfAny(any) => any,
+        };
+        let (fabric, flag) = (&self.fabric, FlagPlace::Slot { index: id.channel });
+        let message = Message { fabric, ends, flag, n: any.n };
+        if len > any.record.bytes {
+            refuse(message, len).await?;
+            return Err(self.too_long(id, len, any.record.bytes)?);
+        }
+        deliver(message, any.record, None, Body::Part { source, at: 0, len }).await.map(drop)
+    }
+
+    /// Returns the error for a message that is longer than its receive.
+    fn too_long(&self, id: ChannelId, bytes: usize, room: usize) -> Result<FmplError> {
+        let to = self.with(|state| state.peers[id.peer].member)?;
+        Ok(FmplError::TooLong { from: self.me(), to, index: id.channel, bytes, room })
     }
 
     /// Puts a message into its receive buffer: as a whole, or in parts if the receiver takes it in
@@ -108,14 +137,12 @@ impl Communicator {
             let in_parts = header.kind == Kind::Window && header.bytes > 0;
             let len = if in_parts { rest.min(header.bytes) } else { rest };
             unsent.at = At::Receiver { n, after: rest - len };
+            let message = Message { fabric: &self.fabric, ends, flag: FlagPlace::Channel(id.channel), n };
             if len > header.bytes || !matches!(header.kind, Kind::Posted | Kind::Window) {
-                channel.put_flag(n, Record::first_word(Kind::TooLong, rest, n)).await?;
-                let to = self.with(|state| state.peers[id.peer].member)?;
-                let (from, bytes) = (self.me(), source.bytes());
-                return Err(FmplError::TooLong { from, to, index: id.channel, bytes, room: header.bytes });
+                refuse(message, rest).await?;
+                return Err(self.too_long(id, source.bytes(), header.bytes)?);
             }
             let kept = self.with(|state| state.channel(id).target_at(header.at(peer), header.bytes).cloned())?;
-            let message = Message { fabric: &self.fabric, ends, channel: id.channel, n };
             let delivered = deliver(message, header, kept, Body::Part { source: &mut *source, at, len }).await;
             // After an error, the receiver is notified that the message ends here.
             let after = if delivered.is_ok() { rest - len } else { 0 };
@@ -162,8 +189,8 @@ impl Communicator {
                 self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
                 return self.announced(id).await;
             }
-            match self.progressing(race(channel.until_header_or_wanted(n, beside), self.one_fetched())).await {
-                Either::First(Ok(Some(header))) => return self.send_into(unsent, ends, n, header, source).await,
+            match self.progressing(race(self.until_matched(ends, id, n, beside), self.one_fetched())).await {
+                Either::First(Ok(Some(receive))) => return self.send_to(unsent, ends, n, receive, source).await,
                 Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,
             }

@@ -9,7 +9,7 @@ mod siblings;
 
 use crate::{
     FmplError, Result,
-    area::{Channel, Kind, OFFERS, Record, Taken},
+    area::{Channel, OFFERS, Taken},
     point::{Doorbell, Offer, Pending, Source},
     state::{ChannelId, State},
 };
@@ -122,7 +122,7 @@ impl State {
             kept = self.spool.memory.keep(fabric, source, Otherwise::Grow)?;
         }
         let Some((room, span)) = kept else { return Ok(None) };
-        let record = Record::of_span(Kind::Offered, &span);
+        let record = self.offer_of(id, &span);
         let (announced, node) = match self.place(fabric, id, n, record) {
             Ok(place) => place,
             Err(error) => {

@@ -6,7 +6,7 @@
 use super::{Spool, memory::Room};
 use crate::{
     Communicator, Result,
-    area::{Channel, NODE, Node, OFFERS, Record},
+    area::{Channel, Kind, NODE, Node, OFFERS, Queued, Record},
     state::{ChannelId, State},
 };
 use rdma_fabric::{Fabric, LocalSpan, RemoteAddr};
@@ -25,9 +25,9 @@ pub(crate) struct Queue {
 pub(crate) enum Announced {
     /// In its flag at the receiver.
     AtReceiver,
-    /// In the sender's queue, which then holds this many messages. If it is the first one, the receiver
-    /// does not know yet where the queue begins.
-    InQueue { queued: u64, start: Option<RemoteAddr> },
+    /// In the sender's queue. If it is the first one, the receiver does not know yet where the queue
+    /// begins.
+    InQueue { queued: Queued, start: Option<RemoteAddr> },
 }
 
 /// The receiver's end of a queue.
@@ -56,8 +56,13 @@ impl Reading {
 
     /// Returns whether message `n` has been sent and waits, given the number of messages that the
     /// peer has queued: the queue contains only this message and later ones.
-    pub(crate) fn may_hold(&self, n: u64, queued: u64) -> bool {
-        self.record(n).is_some() || self.head.is_none() && queued > self.taken
+    pub(crate) fn may_hold(&self, n: u64, queued: Queued) -> bool {
+        self.record(n).is_some() || self.head.is_none() && queued.after(self.taken) > 0
+    }
+
+    /// Returns the number of messages taken out of it.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Returns the number of messages that the peer must have queued before another check can
@@ -78,6 +83,7 @@ impl State {
         record: Record,
     ) -> Result<(Announced, Option<Room>)> {
         if self.taken(fabric, id.peer, id.channel)? + OFFERS > n {
+            self.count_offer(id);
             return Ok((Announced::AtReceiver, None));
         }
         let State { spool: Spool { nodes, .. }, peers, .. } = self;
@@ -92,7 +98,20 @@ impl State {
         let (room, node) = core::mem::replace(&mut queue.next, next);
         let start = (queue.queued == 0).then(|| node.addr());
         queue.queued += 1;
-        Ok((Announced::InQueue { queued: queue.queued, start }, Some(room)))
+        let queued = Queued::new(queue.queued, record.before);
+        self.count_offer(id);
+        Ok((Announced::InQueue { queued, start }, Some(room)))
+    }
+
+    fn count_offer(&mut self, id: ChannelId) {
+        if id.channel < self.indices {
+            self.peers[id.peer].slot.count_offer();
+        }
+    }
+
+    /// Returns the record that offers a message in this member's memory to the peer.
+    pub(crate) fn offer_of(&self, id: ChannelId, span: &LocalSpan<u8>) -> Record {
+        Record { before: self.peers[id.peer].slot.used(), ..Record::of_span(Kind::Offered, span) }
     }
 
     /// Returns whether all messages sent in a channel have been announced, so that their receiver
@@ -146,7 +165,7 @@ impl Communicator {
             (reading.known(), reading.next)
         })?;
         let Some(taken) = known else { return Ok(()) };
-        if channel.queued()? <= taken {
+        if channel.queued()?.after(taken) == 0 {
             return Ok(());
         }
         let at = match next {

@@ -5,6 +5,7 @@ mod barriers;
 mod basics;
 mod collectives;
 mod delivery;
+mod direct;
 mod full;
 mod hardware;
 mod harness;

@@ -36,6 +36,25 @@ const ANY_ROW: Case = Case::new("any index, one after the other", Job::AnyRow(2)
 const ANY_SPOOLED: Case = ANY_BESIDE.spooled("any index beside index 0, spooled", 1 << 10, 0);
 const ANY_TWICE_SPOOLED: Case = ANY_BOTH.spooled("any index twice, spooled", 1 << 10, 0);
 const ANY_ROW_SPOOLED: Case = ANY_ROW.spooled("any index, one after the other, spooled", 1 << 10, 0);
+const DIRECT: Case = Case::new("any index, matched by the sender", Job::DirectRow(1));
+const DIRECT_SPOOLED: Case = DIRECT.spooled("any index, matched by the sender, one, or spooled", 1 << 10, 0);
+const DIRECT_ROW: Case = Case::new("any index, matched by the sender, one after the other", Job::DirectRow(2));
+const DIRECT_ROW_SPOOLED: Case = DIRECT_ROW.spooled("any index, matched by the sender, or spooled", 1 << 10, 0);
+const DIRECT_FOUR_SPOOLED: Case = Case::new("", Job::DirectRow(4)).spooled(
+    "any index, matched by the sender, four of one index, or spooled",
+    1 << 10,
+    0,
+);
+const DIRECT_TIMED: Case = DIRECT_ROW.spooled("any index, matched by the sender, spooled after a time", 1 << 10, 1);
+const DIRECT_TWICE: Case = Case::new("any index twice, matched by the sender", Job::DirectTwice([0, 1]));
+const DIRECT_TWICE_SPOOLED: Case =
+    DIRECT_TWICE.spooled("any index twice, matched by the sender, or spooled", 1 << 10, 0);
+const DIRECT_BESIDE: Case = Case::new("any index, matched by the sender, beside index 0", Job::DirectBeside);
+const DIRECT_RACE: Case = Case::new("any index and index 0 race for a message", Job::DirectRace);
+const DIRECT_RACE_SPOOLED: Case = DIRECT_RACE.spooled("any index and index 0 race, spooled", 1 << 10, 0);
+const DIRECT_DROPPED: Case = Case::new("a dropped receive of any index, matched by the sender", Job::DirectDropped);
+const DIRECT_DROPPED_SPOOLED: Case =
+    DIRECT_DROPPED.spooled("a dropped receive of any index, matched by the sender, or spooled", 1 << 10, 0);
 const SOURCE: Case = Case::new("any source, of one", Job::Source(1));
 const SOURCE_TWICE: Case = Case::new("any source, two of one", Job::Source(2));
 const SOURCES: Case = Case::new("any source, of two", Job::Source(1)).of(3);
@@ -71,6 +90,10 @@ const CASES: &[(Case, u64, Size)] = &[
     (AHEAD_TWICE, 360_000, Size::Full),
     (ANY_ROW, 44_000, Size::Quick),
     (ANY_ROW_SPOOLED, 230_000, Size::Full),
+    (DIRECT, 110_000, Size::Quick),
+    (DIRECT_SPOOLED, 300_000, Size::Quick),
+    (DIRECT_ROW, 900_000, Size::Full),
+    (DIRECT_ROW_SPOOLED.ordered("any index, matched by the sender, or spooled, puts in order"), 100_000, Size::Test),
     (PART, 1, Size::Test),
     (SOURCE, 200, Size::Test),
     (SOURCE_TWICE, 1_300, Size::Test),
@@ -87,6 +110,8 @@ const CASES: &[(Case, u64, Size)] = &[
     (ALLREDUCE, 100_000, Size::Quick),
     (ROW.dying("the sender may die: two messages", 0), 10_000, Size::Test),
     (ROW.dying("the receiver may die: two messages", 1), 28_000, Size::Quick),
+    (DIRECT.dying("the sender may die: any index, matched by the sender", 0), 130_000, Size::Quick),
+    (DIRECT.dying("the receiver may die: any index, matched by the sender", 1), 270_000, Size::Full),
     (SOURCE.dying("the sender may die: any source", 1), 800, Size::Test),
     (SOURCE.dying("the receiver may die: any source", 0), 470, Size::Test),
     (BARRIER_THREE.dying("the root may die: a barrier of 3", 0), 9_600, Size::Test),
@@ -125,6 +150,17 @@ const SAMPLED: &[Case] = &[
     ANY_SPOOLED,
     ANY_TWICE_SPOOLED,
     TWO_BOXES,
+    DIRECT_ROW_SPOOLED,
+    DIRECT_FOUR_SPOOLED,
+    DIRECT_TIMED,
+    DIRECT_TWICE_SPOOLED,
+    DIRECT_BESIDE,
+    DIRECT_RACE,
+    DIRECT_RACE_SPOOLED,
+    DIRECT_DROPPED,
+    DIRECT_DROPPED_SPOOLED,
+    DIRECT_ROW_SPOOLED.dying("the sender may die: any index, matched by the sender, or spooled", 0),
+    DIRECT_ROW_SPOOLED.dying("the receiver may die: any index, matched by the sender, or spooled", 1),
     BROADCAST_THREE,
     REDUCE_THREE,
     ALLREDUCE_THREE,
@@ -167,6 +203,11 @@ const MUTANTS_AT_RANDOM: &[(FmplMutant, Case)] = &[
     (FmplMutant::QueuedFirst, SPOOLED_THREE),
     (FmplMutant::SenderFlushesNot, QUEUED),
     (FmplMutant::PassedEarly, TWO_BOXES),
+    (FmplMutant::SenderFlushesNot, DIRECT_ROW),
+    (FmplMutant::ReceiverFlushesNot, DIRECT_BESIDE),
+    (FmplMutant::VoidHeaderUsed, DIRECT_TIMED),
+    (FmplMutant::OfferBeforeHeader, DIRECT_ROW_SPOOLED),
+    (FmplMutant::AnyIndexFirst, DIRECT_BESIDE),
 ];
 
 /// Returns all explorations of messages.

@@ -6,8 +6,6 @@ use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Rank, Region, RemoteAddr, jo
 
 /// The fact that counts messages that overtook another one.
 pub(super) const OVERTAKEN: u32 = 101;
-/// The fact that counts the ranks that have arrived at a barrier.
-const CAME: u32 = 102;
 /// The number of receive buffers of each rank, which have the same location at every rank.
 const BUFFERS: usize = 2;
 /// The words of a receive buffer.
@@ -39,6 +37,17 @@ pub(super) enum Job {
     AnyTwice([usize; 2]),
     /// This many receives of any index, one after another, of messages with index 0.
     AnyRow(usize),
+    /// This many receives of any index that the sender matches, one after another, of messages with
+    /// index 0.
+    DirectRow(usize),
+    /// Two such receives are posted; messages with these indices are sent.
+    DirectTwice([usize; 2]),
+    /// Such a receive, and one of index 0; then messages of both indices are sent.
+    DirectBeside,
+    /// Such a receive, and one of index 0, while two messages of index 0 are sent.
+    DirectRace,
+    /// Such a receive, whose future is dropped, and another one, while three messages are sent.
+    DirectDropped,
     /// All other ranks send this many messages to rank 0, which receives from any source.
     Source(usize),
     Barrier(usize),
@@ -52,9 +61,11 @@ impl Job {
     fn indices(self) -> Vec<usize> {
         match self {
             Job::Ahead(times) => [1, 0].repeat(times),
-            Job::AnyBeside => vec![0, 1],
-            Job::AnyTwice(indices) => indices.to_vec(),
-            Job::AnyRow(messages) => vec![0; messages],
+            Job::AnyBeside | Job::DirectBeside => vec![0, 1],
+            Job::AnyTwice(indices) | Job::DirectTwice(indices) => indices.to_vec(),
+            Job::AnyRow(messages) | Job::DirectRow(messages) => vec![0; messages],
+            Job::DirectRace => vec![0, 0],
+            Job::DirectDropped => vec![0, 1, 0],
             _ => Vec::new(),
         }
     }
@@ -62,9 +73,9 @@ impl Job {
 
 /// One rank in a job.
 pub(super) struct Member<'a> {
-    world: &'a Communicator,
-    fabric: Fabric,
-    probe: Probe,
+    pub(super) world: &'a Communicator,
+    pub(super) fabric: Fabric,
+    pub(super) probe: Probe,
     memory: Region,
 }
 
@@ -92,24 +103,30 @@ impl<'a> Member<'a> {
         Ok(self.world.barrier().await?)
     }
 
-    fn buffer(&self, number: usize, words: usize) -> ProgramResult<LocalSpan<u64>> {
+    pub(super) fn buffer(&self, number: usize, words: usize) -> ProgramResult<LocalSpan<u64>> {
         Ok(self.memory.span(&self.fabric, number * WORDS * 8, words)?)
     }
 
-    fn read(&self, buffer: &LocalSpan<u64>, bytes: usize) -> ProgramResult<Vec<u64>> {
+    pub(super) fn read(&self, buffer: &LocalSpan<u64>, bytes: usize) -> ProgramResult<Vec<u64>> {
         let mut words = vec![0; bytes / 8];
         self.fabric.read(&buffer.slice(0..bytes / 8)?, &mut words)?;
         Ok(words)
     }
 
     /// Checks that the received message is message `n` of its sender.
-    fn check(&self, received: Received, buffer: &LocalSpan<u64>, n: usize, words: usize) -> ProgramResult<()> {
+    pub(super) fn check(
+        &self,
+        received: Received,
+        buffer: &LocalSpan<u64>,
+        n: usize,
+        words: usize,
+    ) -> ProgramResult<()> {
         assert_eq!(received.bytes, 8 * words, "how much came");
         assert_eq!(self.read(buffer, 8 * words)?, vec![content(received.from, n); words], "what came");
         Ok(())
     }
 
-    async fn send(&self, to: usize, (n, words): (usize, usize), index: usize) -> ProgramResult<()> {
+    pub(super) async fn send(&self, to: usize, (n, words): (usize, usize), index: usize) -> ProgramResult<()> {
         Ok(self.world.send(&vec![content(self.world.me(), n); words], to, index).await?)
     }
 
@@ -180,6 +197,10 @@ impl<'a> Member<'a> {
             Job::Broadcast(times) => self.broadcasts(times).await,
             Job::Reduce(times) | Job::Allreduce(times) => self.sums(times, job == Job::Allreduce(times)).await,
             _ if me == 0 => {
+                if job == Job::DirectBeside {
+                    // Only its arrival counts.
+                    self.world.recv(&self.buffer(0, 1)?, 1, 1).await?;
+                }
                 for (n, index) in job.indices().into_iter().enumerate() {
                     self.send(1, (n, 1), index).await?;
                     self.step(n);
@@ -190,12 +211,13 @@ impl<'a> Member<'a> {
             Job::AnyBeside => self.any_beside().await,
             Job::AnyTwice(indices) => self.any_twice(indices).await,
             Job::AnyRow(messages) => self.any_row(messages).await,
+            _ => self.direct(job).await,
         }
     }
 
     /// Ends a step in which message `n` was sent or received: the continuation depends on nothing
     /// else in the rank's history, unless a send is in progress.
-    fn step(&self, n: usize) {
+    pub(super) fn step(&self, n: usize) {
         let state = format!("{:?}", self.world);
         if state.contains("pending: 0") {
             self.probe.step((n, state, self.probe.stored()));
@@ -269,51 +291,6 @@ impl<'a> Member<'a> {
             self.probe.step((heard.clone(), format!("{:?}", self.world), self.probe.stored()));
         }
         assert!(heard[1..].iter().all(|heard| *heard == messages), "whose messages came");
-        Ok(())
-    }
-
-    /// No rank leaves before all have arrived.
-    async fn barriers(&self, times: usize) -> ProgramResult<()> {
-        for time in 1..=times {
-            self.probe.add(CAME, 1);
-            self.world.barrier().await?;
-            assert!(self.probe.get(CAME) >= (time * self.world.len()) as u64, "somebody left a barrier early");
-            self.step(time);
-        }
-        Ok(())
-    }
-
-    async fn broadcasts(&self, times: usize) -> ProgramResult<()> {
-        let span = self.buffer(0, 1)?;
-        for time in 0..times {
-            let root = time % self.world.len();
-            if self.world.me() == root {
-                self.fabric.write(&span, &[content(root, time)])?;
-            }
-            self.world.broadcast(&span, root).await?;
-            assert_eq!(self.read(&span, 8)?, [content(root, time)], "what came");
-            self.step(time);
-        }
-        Ok(())
-    }
-
-    async fn sums(&self, times: usize, all: bool) -> ProgramResult<()> {
-        let (span, members) = (self.buffer(0, 1)?, self.world.len());
-        for time in 0..times {
-            let root = if all { 0 } else { time % members };
-            self.fabric.write(&span, &[content(self.world.me(), time)])?;
-            let add = |mine: &mut [u64], theirs: &[u64]| mine[0] += theirs[0];
-            if all {
-                self.world.allreduce_with(&span, add).await?;
-            } else {
-                self.world.reduce_with(&span, add, root).await?;
-            }
-            if all || self.world.me() == root {
-                let sum: u64 = (0..members).map(|member| content(member, time)).sum();
-                assert_eq!(self.read(&span, 8)?, [sum], "what came");
-            }
-            self.step(time);
-        }
         Ok(())
     }
 }

@@ -6,6 +6,8 @@
 //! that names it.
 
 mod cases;
+mod collectives;
+mod direct;
 mod job;
 mod mutants;
 

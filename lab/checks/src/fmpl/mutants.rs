@@ -1,12 +1,13 @@
 //! Mutated steps, by a fabric that alters their operations.
 
+mod seen;
+
 use super::job::content;
 use explore::mutant::Mutant;
 use rdma_fabric::{Rank, RemoteAddr};
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    ops::Range,
     rc::Rc,
 };
 
@@ -42,6 +43,13 @@ pub(super) enum FmplMutant {
     NotReleased,
     /// The leader of the second box does not wait until member 0 releases it.
     PassedEarly,
+    /// Rank 0 uses a header of any index although it has offered a message that rank 1 had not seen.
+    VoidHeaderUsed,
+    /// Rank 1 takes an offer for one that rank 0 made before it used the header of any index, so it
+    /// believes that the header is void.
+    OfferBeforeHeader,
+    /// Rank 0 prefers a receive of any index to that of the index.
+    AnyIndexFirst,
 }
 
 /// A network whose multicasts reach this many ranks with consecutive numbers, the first of which is a
@@ -72,6 +80,8 @@ pub(super) struct Mutated {
     flag: Cell<Option<u64>>,
     /// The location of the headers of parts, and the destination of the part in the first one.
     header: Cell<Option<(u64, Option<u64>)>>,
+    /// The location of the header of any index at this rank.
+    slot: Cell<Option<u64>>,
     /// The words seen.
     seen: RefCell<HashMap<u64, u64>>,
 }
@@ -80,32 +90,13 @@ const SENDER: Rank = Rank::new(0);
 const RECEIVER: Rank = Rank::new(1);
 /// Words that concern message `n` have `n + 1` in their upper 16 bits.
 const NUMBER: u32 = 48;
-const NEXT: u64 = 1 << NUMBER;
 /// The position of a first word's kind, and the kind of an offer.
 const KIND: u32 = 44;
 const OFFERED: u64 = 3;
-/// The kind of a part's header.
-const WINDOW: u64 = 7;
-/// The kind of a barrier's flag.
-const ARRIVED: u64 = 2;
 /// The rank that leads the second of two boxes of two members.
 const LEADER: Rank = Rank::new(2);
-/// The bits below a word's number.
-const LOW: u64 = NEXT - 1;
-/// The flags of two messages follow each other, 8 bytes apart. The rest of the first offer starts
-/// 32 bytes after its flag and has 24 bytes; the rest of the second one follows.
-const FLAG: u64 = 8;
-const REST: u64 = 24;
-const SECOND_REST: Range<u64> = 56..80;
-/// The distance of the number of queued messages from the flag of the first message, and the
-/// distance of the number of taken messages from the header.
+/// The distance of the number of queued messages from the flag of the first message.
 const QUEUED: u64 = 24;
-const TAKEN: u64 = 48;
-/// The number of one message taken.
-const ONE: u64 = 1 << 20;
-/// For its third message rank 0 reads the number of messages taken once for each of the two in the
-/// spool, and then to decide the destination of the third one.
-const DECISION: u32 = 3;
 
 /// Returns whether a word offers the first message after the set-up.
 fn offers_first(bits: u64) -> bool {
@@ -125,60 +116,13 @@ impl Mutated {
             taken: Cell::new(None),
             has_offered: Cell::new(false),
             header: Cell::new(None),
+            slot: Cell::new(None),
             seen: RefCell::default(),
         }
     }
 
     fn is(&self, mutant: FmplMutant, rank: Rank) -> bool {
         self.mutant == mutant && self.buffer.get().is_some() && self.rank == rank
-    }
-}
-
-impl Mutated {
-    /// Assumes that the first message was taken when the third one is offered.
-    fn taken_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        if self.has_offered.take() {
-            // The first read for the third message is that of its header.
-            self.taken.set(Some((addr.offset + TAKEN, 0)));
-        }
-        match self.taken.get() {
-            Some((taken, looks)) if taken == addr.offset => {
-                self.taken.set(Some((taken, looks + 1)));
-                let decides = looks + 1 == DECISION && self.mutant == FmplMutant::OfferedOver;
-                if decides { bits.max(ONE) } else { bits }
-            }
-            _ => bits,
-        }
-    }
-
-    /// Assumes that the second flag of a channel has arrived as soon as the first one has.
-    fn arrived_early(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        let mut seen = self.seen.borrow_mut();
-        if bits >> NUMBER == 1 && bits >> KIND & 15 == ARRIVED {
-            seen.insert(addr.offset, bits);
-        }
-        let first = addr.offset.checked_sub(FLAG).and_then(|flag| seen.get(&flag)).copied();
-        match (self.buffer.get(), first) {
-            (Some(_), Some(first)) if bits >> NUMBER != 2 => first + NEXT,
-            _ => bits,
-        }
-    }
-
-    /// Replaces the destination of a part by that of the first part.
-    fn first_buffer(&self, addr: RemoteAddr, bits: u64) -> u64 {
-        match self.header.get() {
-            _ if bits >> KIND & 15 == WINDOW => {
-                let buffer = self.header.get().and_then(|(_, buffer)| buffer);
-                self.header.set(Some((addr.offset, buffer)));
-                bits
-            }
-            Some((header, buffer)) if addr.offset == header + 8 && bits >> NUMBER > 0 => {
-                let first = buffer.unwrap_or(bits & LOW);
-                self.header.set(Some((header, Some(first))));
-                bits & !LOW | first
-            }
-            _ => bits,
-        }
     }
 }
 
@@ -230,6 +174,12 @@ impl Mutant for Mutated {
         if self.is(FmplMutant::ReleasedTwice, RECEIVER) && addr.offset == 0 && bits == 1 {
             return 2;
         }
+        let is_about_any = self.is(FmplMutant::VoidHeaderUsed, SENDER)
+            || self.is(FmplMutant::AnyIndexFirst, SENDER)
+            || self.is(FmplMutant::OfferBeforeHeader, RECEIVER);
+        if is_about_any {
+            return self.of_any_index(addr, bits);
+        }
         if self.is(FmplMutant::OneBuffer, SENDER) {
             return self.first_buffer(addr, bits);
         }
@@ -239,19 +189,6 @@ impl Mutant for Mutated {
         if !self.is(FmplMutant::TakenTwice, RECEIVER) {
             return bits;
         }
-        if offers_first(bits) {
-            self.flag.set(Some(addr.offset));
-        }
-        let mut seen = self.seen.borrow_mut();
-        seen.insert(addr.offset, bits);
-        // A word that does not concern the second message is replaced by the word of the first one,
-        // numbered as the second's.
-        let behind = match self.flag.get().and_then(|flag| addr.offset.checked_sub(flag)) {
-            Some(FLAG) => FLAG,
-            Some(behind) if SECOND_REST.contains(&behind) => REST,
-            _ => return bits,
-        };
-        let first = seen.get(&(addr.offset - behind)).filter(|_| bits >> NUMBER != 2);
-        first.map_or(bits, |first| first + NEXT)
+        self.taken_twice(addr, bits)
     }
 }

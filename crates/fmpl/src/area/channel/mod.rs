@@ -1,10 +1,12 @@
 //! One index between this member and a peer, in both directions.
 
 mod put;
+mod queued;
 mod received;
 mod taken;
 
 pub(crate) use put::PostedOffer;
+pub(crate) use queued::Queued;
 pub(crate) use taken::Taken;
 
 use super::{Layout, layout::OFFERS, staged::Staged};
@@ -50,7 +52,7 @@ pub(in crate::area) struct Words {
 const HEADER: Words = Words { first: 0, rest: 8 };
 const FLAGS: usize = 32;
 const TAKEN: usize = 48;
-/// The offsets of the number of messages in the peer's queue so far, and of the address at which
+/// The offsets of the number of messages in the peer's queue so far ([`Queued`]), and of the address at which
 /// the queue begins in the peer's memory.
 const QUEUED: usize = 56;
 const QUEUE: usize = 112;
@@ -66,6 +68,11 @@ impl<'a> Channel<'a> {
     #[inline(always)]
     pub(crate) fn new(fabric: &'a Fabric, ends: &'a Ends, channel: usize) -> Self {
         Channel { fabric, ends, at: Layout::channel(channel), deps: Deps::One(ends.there.rank()) }
+    }
+
+    /// Returns the head of two areas, before their channels.
+    pub(in crate::area) fn at_head(fabric: &'a Fabric, ends: &'a Ends) -> Self {
+        Channel { fabric, ends, at: 0, deps: Deps::One(ends.there.rank()) }
     }
 
     /// Returns the channel for a step of a collective, in which the peer waits for others of these

@@ -1,6 +1,6 @@
 //! What this member writes into its area at the peer.
 
-use super::{Channel, HEADER, QUEUE, QUEUED, TAKEN, Taken, flag};
+use super::{Channel, HEADER, QUEUE, QUEUED, Queued, TAKEN, Taken, flag};
 use crate::{
     Result,
     area::{Layout, Record},
@@ -70,8 +70,8 @@ impl Channel<'_> {
 
     /// Posts the number of messages that this member has queued. If puts are not ordered, the
     /// previous number must be visible already.
-    pub(crate) async fn post_queued(&self, queued: u64) -> Result<Option<Handle<[u64; 1]>>> {
-        self.post_unprepared(QUEUED, [queued]).await
+    pub(crate) async fn post_queued(&self, queued: Queued) -> Result<Option<Handle<[u64; 1]>>> {
+        self.post_unprepared(QUEUED, [queued.to_word()]).await
     }
 
     /// Reports that message `n` has arrived, or why it will not; returns whether the put completed
@@ -79,10 +79,6 @@ impl Channel<'_> {
     #[inline(always)]
     pub(crate) fn put_flag_now(&self, n: u64, word: u64) -> bool {
         self.fabric.direct().put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
-    }
-
-    pub(crate) async fn put_flag(&self, n: u64, word: u64) -> Result<()> {
-        self.put(flag(n).first, [word]).await
     }
 
     /// Reports that this member has left the collectives because `member` did.

@@ -1,6 +1,6 @@
 //! What the peer has written into this member's area.
 
-use super::{Channel, HEADER, QUEUE, QUEUED, TAKEN, Taken, Words, flag};
+use super::{Channel, HEADER, QUEUE, QUEUED, Queued, TAKEN, Taken, Words, flag};
 use crate::{
     Result,
     area::{Layout, Record, record::is_about},
@@ -51,8 +51,8 @@ impl<'a> Channel<'a> {
     }
 
     /// Returns the number of messages of this channel that the peer has queued so far.
-    pub(crate) fn queued(&self) -> Result<u64> {
-        self.load(QUEUED)
+    pub(crate) fn queued(&self) -> Result<Queued> {
+        Ok(Queued::of_word(self.load(QUEUED)?))
     }
 
     /// Returns the address at which the peer's queue begins; defined once a message is queued.
@@ -75,7 +75,7 @@ impl<'a> Channel<'a> {
     }
 
     #[inline(always)]
-    fn load(&self, at: usize) -> Result<u64> {
+    pub(in crate::area) fn load(&self, at: usize) -> Result<u64> {
         Ok(self.fabric.load(&*self.ends.here.word_at::<u64>(self.at + at)?)?)
     }
 
@@ -92,10 +92,15 @@ impl<'a> Channel<'a> {
     /// Waits for a flag, or until the peer has queued more than `known` messages, if that is given.
     pub(crate) async fn until_flag_or_queued(self, n: u64, known: Option<u64>) -> Result<()> {
         let Some(known) = known else { return self.until_flag(n).await.map(drop) };
-        match race(self.until_flag(n), self.until(QUEUED, |queued| queued > known)).await {
+        match race(self.until_flag(n), self.until_queued(known)).await {
             Either::First(flag) => flag.map(drop),
             Either::Second(queued) => queued,
         }
+    }
+
+    /// Waits until the peer has queued more than `known` messages.
+    pub(crate) async fn until_queued(self, known: u64) -> Result<()> {
+        self.until(QUEUED, |word| Queued::of_word(word).after(known) > 0).await
     }
 
     async fn until_record(self, words: Words, n: u64) -> Result<Record> {
@@ -118,7 +123,7 @@ impl<'a> Channel<'a> {
         self.until(TAKEN, |word| Taken::of_word(word).messages >= at_least).await
     }
 
-    async fn until(&self, at: usize, mut done: impl FnMut(u64) -> bool) -> Result<()> {
+    pub(in crate::area) async fn until(&self, at: usize, mut done: impl FnMut(u64) -> bool) -> Result<()> {
         let word = self.ends.here.word_at::<u64>(self.at + at)?;
         self.until_word(&word, &mut done).await
     }

@@ -21,7 +21,8 @@ pub(super) struct Message {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// Messages of one pair, and how they are received: how many receives are posted at once, which
-    /// of them take any index (as bits), and whether they are awaited together.
+    /// of them take any index (as bits; if the highest bit is set, all of them, matched by the
+    /// sender), and whether they are awaited together.
     Pair {
         from: usize,
         to: usize,
@@ -125,10 +126,17 @@ impl Member<'_> {
             let (mut waits, mut of_any): (Vec<Wait<'_>>, Vec<Wait<'_>>) = Default::default();
             for (n, index) in self.missing(from).into_iter().take(at_once.min(left)).enumerate() {
                 let (buffer, wait): (_, Wait<'_>);
-                if any >> n & 1 == 1 || named.contains(&index) {
+                // All of them or none: which of two receives takes a message is open otherwise.
+                let direct = any >> (2 * AT_ONCE - 1) == 1;
+                if direct || any >> n & 1 == 1 || named.contains(&index) {
                     buffer = &self.buffers[AT_ONCE + of_any.len()];
-                    let receiving = world.irecv_any_index(buffer, from).await?;
-                    wait = Box::pin(async move { Ok((receiving.wait().await?, buffer)) });
+                    wait = if direct {
+                        let receiving = world.irecv_any_index_direct(buffer, from).await?;
+                        Box::pin(async move { Ok((receiving.wait().await?, buffer)) })
+                    } else {
+                        let receiving = world.irecv_any_index(buffer, from).await?;
+                        Box::pin(async move { Ok((receiving.wait().await?, buffer)) })
+                    };
                     of_any.push(wait);
                 } else {
                     buffer = &self.buffers[waits.len()];
