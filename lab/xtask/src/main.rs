@@ -25,6 +25,8 @@ mod torture;
 mod tree;
 mod twin;
 mod unsafe_table;
+#[cfg(target_os = "linux")]
+mod vm;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -112,6 +114,10 @@ enum Task {
     Twin(twin::Options),
     /// Write target/evidence/unsafe.md: every use of unsafe, and why it is sound.
     UnsafeTable(unsafe_table::Options),
+    /// Run the contract's cases, the examples, and losses on virtual machines with NICs (Soft-RoCE, verbs).
+    /// Needs qemu, Debian's packages and libfabric, or is skipped.
+    #[cfg(target_os = "linux")]
+    Vm(vm::Options),
 }
 
 fn main() -> ExitCode {
@@ -149,6 +155,8 @@ fn main() -> ExitCode {
         Task::Transports(arguments) => bench::run("transports", &arguments),
         Task::Twin(options) => twin::run(&options),
         Task::UnsafeTable(options) => unsafe_table::run(&options),
+        #[cfg(target_os = "linux")]
+        Task::Vm(options) => vm::run(&options),
     };
     match outcome {
         Ok(code) => code,

@@ -1,14 +1,11 @@
 //! Runs in which the launcher, and with it the coordinator of the job, is disconnected or killed.
 
 use super::{
-    Bed, Good, Outcome,
+    bed::{Bed, Good, Outcome},
     job::{Job, told_in},
-    losses::{LONG, RANKS, SLOTS, gone, last_of, now, processes},
+    losses::{LONG, Process, SLOTS, gone, last_of, now, processes, ranks},
 };
-use rustix::process::Pid;
 use std::{
-    error::Error,
-    fs,
     path::Path,
     time::{Duration, Instant},
 };
@@ -16,26 +13,26 @@ use std::{
 /// The launcher's host is disconnected for good: the ranks of the others elect a coordinator among
 /// themselves, are notified of the loss, and continue, although their output has no reader. Those
 /// of the host end by themselves.
-pub(super) fn cut(bed: &Bed) -> Outcome {
-    let log = tempfile::Builder::new().prefix("log-").tempdir_in(bed.network.directory())?;
-    let (victims, path) = (SLOTS.to_string(), log.path().display().to_string());
+pub(crate) fn cut(bed: &Bed) -> Outcome {
+    let log = bed.network.make_directory("log")?;
+    let (victims, path) = (SLOTS.to_string(), log.display().to_string());
     let mut job =
         Job::start(bed, SLOTS, "loss_delay", &["--victims", &victims, "--first", "--log", &path, "--talk", "16"])?;
-    let processes = processes(&mut job)?;
+    let processes = processes(&mut job, bed)?;
     let (begun, at) = (Instant::now(), now());
     job.cut(0, true)?;
-    let ended = cut_off(&mut job, log.path(), &processes, at, begun, bed);
+    let ended = cut_off(&mut job, &log, &processes, at, begun, bed);
     job.cut(0, false)?;
     ended
 }
 
-fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun: Instant, bed: &Bed) -> Outcome {
-    let survivors = RANKS - SLOTS;
-    gone(job, &processes[..SLOTS])?;
+fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Process], at: Duration, begun: Instant, bed: &Bed) -> Outcome {
+    let survivors = ranks(bed) - SLOTS;
+    gone(job, bed, &processes[..SLOTS])?;
     let ended_after = begun.elapsed();
     job.end(1, LONG)?;
-    gone(job, processes)?;
-    let lines = read(log)?;
+    gone(job, bed, processes)?;
+    let lines = bed.network.read(log)?;
     let told = told_in(lines.lines(), "was told at ");
     let went_on = told_in(lines.lines(), "went on").len();
     if told.len() != survivors || went_on != survivors {
@@ -55,22 +52,13 @@ fn cut_off(job: &mut Job<'_>, log: &Path, processes: &[Pid], at: Duration, begun
 }
 
 /// The launcher is killed: no process is left.
-pub(super) fn killed(bed: &Bed) -> Outcome {
+pub(crate) fn killed(bed: &Bed) -> Outcome {
     let mut job = Job::start(bed, SLOTS, "loss_delay", &[])?;
-    let processes = processes(&mut job)?;
+    let processes = processes(&mut job, bed)?;
     let begun = Instant::now();
     job.kill()?;
-    gone(&mut job, &processes)?;
+    gone(&mut job, bed, &processes)?;
     let ended_after = begun.elapsed();
     job.wait(LONG, "the end of the agents", |_| (!bed.network.runs(&bed.programs.join("loss_delay"))).then_some(()))?;
     Ok(Good { told_after: None, note: format!("all ranks ended within {:.1} s", ended_after.as_secs_f64()) })
-}
-
-/// Returns the lines of all files.
-fn read(log: &Path) -> Result<String, Box<dyn Error>> {
-    let mut all = String::new();
-    for file in fs::read_dir(log)? {
-        all += &fs::read_to_string(file?.path())?;
-    }
-    Ok(all)
 }

@@ -1,25 +1,23 @@
 //! `cargo xtask hosts`: programs on three hosts, over ssh and libfabric. The hosts are network
 //! namespaces of this machine. In some runs a rank is killed, or a host disconnected.
 
-mod job;
-mod launcher;
-mod losses;
-mod network;
+pub(crate) mod bed;
+pub(crate) mod job;
+pub(crate) mod launcher;
+pub(crate) mod losses;
+mod namespaces;
+pub(crate) mod network;
 
 use crate::ofi;
+use bed::{Bed, interrupt, whole};
 use clap::Args;
-use comfy_table::Table;
-use evidence::page;
-use job::Job;
-use network::Network;
-use serde::Serialize;
+use namespaces::Namespaces;
 use std::{
     error::Error,
     io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// The number of hosts.
@@ -51,96 +49,40 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// One run.
-#[derive(Debug, Serialize)]
-struct Row {
-    run: String,
-    ranks: usize,
-    seconds: f64,
-    /// Milliseconds until the last survivor was notified of a loss.
-    told_after_ms: Option<f64>,
-    /// The reason for a failure.
-    problem: Option<String>,
-    note: String,
-}
-
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
-    if let Some(obstacle) = network::obstacle().or_else(|| ofi::missing().map(str::to_owned)) {
+    if let Some(obstacle) = namespaces::obstacle().or_else(|| ofi::missing().map(str::to_owned)) {
         writeln!(io::stdout(), "skipped: {obstacle}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let programs = build()?;
-    // An interrupt ends the current run, and then everything is removed.
-    let stop: Arc<AtomicBool> = Arc::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
-    let network = Network::of(HOSTS)?;
-    let lease = Duration::from_secs(options.lease.into());
-    let bed = Bed { network, programs, lease, stop };
-    let mut rows = Vec::new();
-    let mut row = |name: &str, ranks: usize, run: &dyn Fn(&Bed) -> Outcome| {
-        if !name.contains(&options.only) || bed.is_stopped() {
-            return;
-        }
-        eprintln!("{name} …");
-        let begun = Instant::now();
-        let ended = run(&bed);
-        let (problem, good) = match ended {
-            Ok(good) => (None, good),
-            Err(error) => (Some(error.to_string()), Good::default()),
-        };
-        let seconds = begun.elapsed().as_secs_f64();
-        let told_after_ms = good.told_after.map(|after| after.as_secs_f64() * 1e3);
-        rows.push(Row { run: name.to_owned(), ranks, seconds, told_after_ms, problem, note: good.note });
+    let stop = interrupt()?;
+    let mut bed = Bed {
+        network: Box::new(Namespaces::of(HOSTS)?),
+        programs,
+        variables: Vec::new(),
+        options: Vec::new(),
+        lease: Duration::from_secs(options.lease.into()),
+        stop,
+        rows: Vec::new(),
+        only: options.only.clone(),
     };
     for (slots, name, arguments, prints) in PROGRAMS {
-        row(name, HOSTS * slots, &|bed| whole(bed, slots, name, arguments, prints));
+        bed.row(name, HOSTS * slots, &|bed| whole(bed, slots, name, arguments, prints));
     }
-    row("a rank is killed", 6, &losses::killed);
-    row("a host is cut off for less than the lease", 6, &losses::cut_shortly);
-    row("a host is cut off", 6, &losses::cut);
-    row("the launcher's host is cut off", 6, &launcher::cut);
-    row("the launcher is killed", 6, &launcher::killed);
-    row("after the host has healed", 6, &|bed| whole(bed, 2, "shared_counter", &[], "none lost"));
-    let stopped = bed.is_stopped();
-    drop(bed);
-    report(&rows, options)?;
-    let good = !stopped && rows.iter().all(|row| row.problem.is_none());
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    lose(&mut bed);
+    bed.report(&format!("{HOSTS} hosts, lease {} s", options.lease), options.json)?;
+    Ok(if bed.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The environment of runs.
-struct Bed {
-    network: Network,
-    programs: PathBuf,
-    lease: Duration,
-    stop: Arc<AtomicBool>,
-}
-
-impl Bed {
-    fn is_stopped(&self) -> bool {
-        self.stop.load(std::sync::atomic::Ordering::Relaxed)
-    }
-}
-
-type Outcome = Result<Good, Box<dyn Error>>;
-
-/// The result of a successful run.
-#[derive(Default)]
-struct Good {
-    told_after: Option<Duration>,
-    note: String,
-}
-
-/// Runs a program to its end.
-fn whole(bed: &Bed, slots: usize, name: &str, arguments: &[&str], prints: &str) -> Outcome {
-    let mut job = Job::start(bed, slots, name, arguments)?;
-    job.end(0, Duration::from_secs(120))?;
-    if !job.printed(prints) {
-        return Err(format!("it did not print `{prints}`: {}", job.text()).into());
-    }
-    Ok(Good::default())
+/// Does the runs in which ranks, hosts and launchers are lost; then all hosts are connected again.
+pub(crate) fn lose(bed: &mut Bed) {
+    let ranks = losses::ranks(bed);
+    bed.row("a rank is killed", ranks, &losses::killed);
+    bed.row("a host is cut off for less than the lease", ranks, &losses::cut_shortly);
+    bed.row("a host is cut off", ranks, &losses::cut);
+    bed.row("the launcher's host is cut off", ranks, &launcher::cut);
+    bed.row("the launcher is killed", ranks, &launcher::killed);
+    bed.row("after the host has healed", ranks, &|bed| whole(bed, losses::SLOTS, "shared_counter", &[], "none lost"));
 }
 
 /// Builds the programs; returns their directory.
@@ -156,23 +98,4 @@ fn build() -> Result<PathBuf, Box<dyn Error>> {
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Ok(root.join(target).join("debug/examples"))
-}
-
-fn report(rows: &[Row], options: &Options) -> Result<(), Box<dyn Error>> {
-    let mut table = Table::new();
-    table.set_header(["run", "ranks", "s", "loss told after", "result"]);
-    for row in rows {
-        let told = row.told_after_ms.map_or_else(String::new, |ms| format!("{ms:.0} ms"));
-        let result = match &row.problem {
-            None if row.note.is_empty() => "passes".to_owned(),
-            None => format!("passes: {}", row.note),
-            Some(problem) => format!("FAILS: {problem}"),
-        };
-        table.add_row([row.run.clone(), row.ranks.to_string(), format!("{:.1}", row.seconds), told, result]);
-    }
-    writeln!(io::stdout(), "{HOSTS} hosts, lease {} s\n{}", options.lease, page::terminal(table))?;
-    if options.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string_pretty(rows)?)?;
-    }
-    Ok(())
 }

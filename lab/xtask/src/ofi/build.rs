@@ -16,30 +16,40 @@ pub(crate) fn missing() -> Option<&'static str> {
 
 /// Builds these examples; returns the folder where they are.
 pub(crate) fn examples(names: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
-    built("onesided-examples", "onesided/ofi", names, &[])
+    folder(built("onesided-examples", "onesided/ofi", "--example", names, &[])?)
 }
 
 /// Builds examples of a package with a feature, for a release; returns the folder where they are.
 pub(crate) fn for_release(package: &str, feature: &str, names: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
-    built(package, feature, names, &["--release"])
+    folder(built(package, feature, "--example", names, &["--release"])?)
 }
 
-fn built(package: &str, feature: &str, names: &[&str], options: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+fn folder(programs: Vec<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
+    let folder = programs.first().and_then(|program| program.parent());
+    Ok(folder.ok_or("cargo does not say where it has built the examples")?.to_owned())
+}
+
+/// Builds targets of a kind (`--example`, `--test`) of a package with a feature; returns the programs.
+pub(crate) fn built(
+    package: &str,
+    feature: &str,
+    kind: &str,
+    names: &[&str],
+    options: &[&str],
+) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--package", package, "--features", feature]).args(options);
-    cargo.args(names.iter().flat_map(|name| ["--example", name]));
+    cargo.args(names.iter().flat_map(|name| [kind, name]));
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output().map_err(|error| format!("cargo: {error}"))?;
     if !output.status.success() {
-        return Err("the examples can't be built".into());
+        return Err(format!("{} can't be built", names.join(", ")).into());
     }
+    let mut programs = Vec::new();
     for line in output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let message: serde_json::Value = serde_json::from_slice(line)?;
         let is_one = message["target"]["name"].as_str().is_some_and(|name| names.contains(&name));
-        let program = message["executable"].as_str().filter(|_| is_one);
-        if let Some(folder) = program.and_then(|program| PathBuf::from(program).parent().map(PathBuf::from)) {
-            return Ok(folder);
-        }
+        programs.extend(message["executable"].as_str().filter(|_| is_one).map(PathBuf::from));
     }
-    Err("cargo does not say where it has built the examples".into())
+    Ok(programs)
 }

@@ -13,17 +13,19 @@ pub(crate) mod launcher;
 mod report;
 mod slurm;
 
-pub(crate) use build::{examples, missing};
+pub(crate) use bounded::Ended;
+pub(crate) use build::{built, examples, missing};
 use evidence::page;
+pub(crate) use example::{EXAMPLES, Example, QUICK};
+pub(crate) use report::Outcome;
 
 use bounded::run_within;
 use clap::Args;
 use combination::{Combination, PROVIDERS};
 use core::time::Duration;
-use example::{EXAMPLES, Example, QUICK};
 use interrupt::Interrupt;
 use launcher::{LAUNCHERS, Launcher, Site};
-use report::{Outcome, Run};
+use report::Run;
 use std::{error::Error, io::Write, path::PathBuf, process::ExitCode};
 
 #[derive(Debug, Args)]
