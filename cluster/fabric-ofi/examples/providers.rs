@@ -134,6 +134,7 @@ fn as_json(offer: &Offer) -> serde_json::Value {
         "longest": offer.longest,
         "inject": offer.inject,
         "data_bytes": offer.data_bytes,
+        "pin_limit": offer.pin_limit,
         "atomics": serde_json::Map::from_iter(atomics),
         "usable": offer.is_usable(),
         "reason": offer.verdict.as_ref().map(ToString::to_string),

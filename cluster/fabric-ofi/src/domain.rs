@@ -3,6 +3,7 @@
 use crate::{
     Offer, Region,
     error::{OfiError, Result},
+    pinned,
     raw::{self, Access, Facts, Memory, Registration},
 };
 use fabric_ofi_sys as sys;
@@ -24,6 +25,10 @@ const SILENT: [&str; 1] = ["sockets"];
 pub struct Domain {
     raw: Arc<raw::Domain>,
     facts: Arc<Facts>,
+    /// Number of bytes that may be pinned; `None` if registration does not pin.
+    pin_limit: Option<u64>,
+    /// The rank that errors name.
+    rank: Option<u32>,
 }
 
 impl Domain {
@@ -36,7 +41,7 @@ impl Domain {
             let (provider, domain) = (offer.provider.clone(), offer.domain.clone());
             return Err(OfiError::Unusable { provider, domain, reason: reason.clone() });
         }
-        let mut domain = Self::open_untried(offer.info.clone())?;
+        let mut domain = Self::open_untried(offer.info.clone(), offer.pin_limit)?;
         if offer.data_bytes < domain.facts.data_bytes {
             domain.facts = Arc::new(Facts { data_bytes: offer.data_bytes, ..(*domain.facts).clone() });
         }
@@ -44,10 +49,15 @@ impl Domain {
     }
 
     /// Opens an offer that has not been tested yet.
-    pub(crate) fn open_untried(info: Arc<raw::Info>) -> Result<Self> {
+    pub(crate) fn open_untried(info: Arc<raw::Info>, pin_limit: Option<u64>) -> Result<Self> {
         let facts = Arc::new(info.facts());
         let raw = raw::Domain::open(info).map_err(|failed| OfiError::call(failed, &facts.provider))?;
-        Ok(Self { raw, facts })
+        Ok(Self { raw, facts, pin_limit, rank: None })
+    }
+
+    /// Returns the same domain for a rank of a job, which its errors name.
+    pub(crate) fn of_rank(&self, rank: u32) -> Self {
+        Self { rank: Some(rank), ..self.clone() }
     }
 
     /// Registers `bytes` zeroed bytes.
@@ -55,7 +65,8 @@ impl Domain {
     /// The key is chosen by the provider, or random.
     ///
     /// # Errors
-    /// [`OfiError::Memory`], also for 0 bytes; [`OfiError::Random`], [`OfiError::Call`].
+    /// [`OfiError::Memory`], also for 0 bytes; [`OfiError::PinLimit`], [`OfiError::Pinned`],
+    /// [`OfiError::Random`], [`OfiError::Call`].
     pub fn region(&self, bytes: usize) -> Result<Region> {
         let memory = Memory::new(bytes).map_err(|source| OfiError::Memory { bytes, source })?;
         self.region_of(memory)
@@ -70,6 +81,8 @@ impl Domain {
 
     /// Registers memory under a new key.
     pub(crate) fn register(&self, mut memory: Memory, access: Access) -> Result<Arc<Registration>> {
+        let bytes = memory.len();
+        self.may_pin(bytes)?;
         let chosen_by_provider = self.facts.registration & sys::FI_MR_PROV_KEY != 0;
         let mut tries = 0;
         loop {
@@ -81,9 +94,38 @@ impl Domain {
                 Err((failed, back)) if failed.code == sys::FI_ENOKEY as i32 && !chosen_by_provider && tries < KEYS => {
                     memory = back;
                 }
+                Err((failed, _)) if failed.code == sys::FI_ENOMEM as i32 && self.pin_limit.is_some() => {
+                    return Err(self.over_limit(bytes)?);
+                }
                 Err((failed, _)) => return Err(OfiError::call(failed, self.provider())),
             }
         }
+    }
+
+    /// Checks that `bytes` more bytes may be pinned, if registration pins them.
+    ///
+    /// # Errors
+    /// [`OfiError::PinLimit`], [`OfiError::Pinned`].
+    pub(crate) fn may_pin(&self, bytes: usize) -> Result<()> {
+        let Some(limit) = self.pin_limit.filter(|limit| *limit < u64::MAX) else { return Ok(()) };
+        if self.pinned()?.saturating_add(bytes as u64) <= limit { Ok(()) } else { Err(self.over_limit(bytes)?) }
+    }
+
+    /// Returns the number of bytes that are pinned, including those that libfabric has pinned for
+    /// itself.
+    fn pinned(&self) -> Result<u64> {
+        let own = self.registered_bytes() as u64;
+        pinned::pinned().map(|all| all.max(own)).map_err(OfiError::Pinned)
+    }
+
+    fn over_limit(&self, bytes: usize) -> Result<OfiError> {
+        let (pinned, limit) = (self.pinned()?, self.pin_limit.unwrap_or(u64::MAX));
+        Ok(OfiError::PinLimit { rank: self.rank, bytes, pinned, limit })
+    }
+
+    /// Returns the number of bytes of memory that are registered, including those of endpoints.
+    pub fn registered_bytes(&self) -> usize {
+        self.raw.registered_bytes()
     }
 
     /// Returns the name of the provider.
@@ -111,7 +153,7 @@ impl Domain {
     /// Returns the same domain with a lower limit for a put or get.
     #[cfg(test)]
     pub(crate) fn limited(&self, longest: usize) -> Self {
-        Self { raw: self.raw.clone(), facts: Arc::new(Facts { longest, ..(*self.facts).clone() }) }
+        Self { facts: Arc::new(Facts { longest, ..(*self.facts).clone() }), ..self.clone() }
     }
 
     pub(crate) fn raw(&self) -> &Arc<raw::Domain> {

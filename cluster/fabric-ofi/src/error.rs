@@ -178,9 +178,32 @@ pub enum OfiError {
         /// The system's error.
         source: io::Error,
     },
+    /// More memory would be pinned than the system allows this process.
+    #[error(
+        "{}{bytes} bytes of memory can't be pinned: the limit is {limit} bytes, of which {pinned} are in use \
+         (`ulimit -l` sets it, in KiB)",
+        of_rank(*rank)
+    )]
+    PinLimit {
+        /// The rank, if the memory is that of a rank of a job.
+        rank: Option<u32>,
+        /// Number of bytes to pin.
+        bytes: usize,
+        /// Number of bytes that the process has pinned.
+        pinned: u64,
+        /// RLIMIT_MEMLOCK.
+        limit: u64,
+    },
+    /// The system did not return how much memory this process has pinned or may pin.
+    #[error("pinned memory: {0}")]
+    Pinned(#[source] io::Error),
     /// The system did not return random numbers for a key.
     #[error("random numbers for a key: {0}")]
     Random(#[source] io::Error),
+}
+
+fn of_rank(rank: Option<u32>) -> String {
+    rank.map_or_else(String::new, |rank| format!("rank {rank}: "))
 }
 
 impl OfiError {

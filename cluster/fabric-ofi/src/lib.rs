@@ -32,6 +32,7 @@ mod key;
 mod name;
 mod options;
 mod peer;
+mod pinned;
 mod pool;
 pub mod probe;
 mod raw;

@@ -7,6 +7,7 @@
 use crate::{
     Atomics, Domain, Endpoint, EndpointOptions, Event, PutFrom,
     error::{OfiError, Result},
+    pinned,
     raw::{self, Facts, Hints, Info},
     verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, missing, missing_atomic},
 };
@@ -123,6 +124,9 @@ pub struct Offer {
     /// Number of bytes of data that a put delivers to its target. A smaller number may be set before
     /// [`Domain::open`], to try how a network with less behaves.
     pub data_bytes: usize,
+    /// Number of bytes that this process may pin (`u64::MAX` without a limit); `None` if registered
+    /// memory is not pinned. Another number may be set before [`Domain::open`].
+    pub pin_limit: Option<u64>,
     /// The atomics of its endpoints; empty if it was not opened.
     pub atomics: Atomics,
     /// Why it can't be used; `None` if it can.
@@ -144,7 +148,7 @@ impl Offer {
         self.verdict.is_none()
     }
 
-    fn new(info: Arc<Info>, facts: Facts, atomics: Atomics, verdict: Option<Reason>) -> Self {
+    fn new(info: Arc<Info>, facts: Facts, pin_limit: Option<u64>, (atomics, verdict): Tried) -> Self {
         Self {
             provider: facts.provider,
             fabric: facts.fabric,
@@ -161,6 +165,7 @@ impl Offer {
             longest: facts.longest,
             inject: facts.inject,
             data_bytes: facts.data_bytes,
+            pin_limit,
             atomics,
             verdict,
             info,
@@ -205,17 +210,25 @@ fn is_same(one: &Facts, other: &Facts) -> bool {
 fn judge(wanted: &Wanted, info: Info, facts: Facts, together: bool) -> Offer {
     let info = Arc::new(info);
     let missing = missing(&facts, !wanted.no_atomics).or((!together).then_some(Reason::NotTogether));
-    let (atomics, verdict) = match missing {
-        Some(reason) => (Atomics::default(), Some(reason)),
-        None => try_out(&info, !wanted.no_atomics),
+    let unusable = |reason| (Atomics::default(), Some(reason));
+    let (pin_limit, unreadable) = match facts.pins.then(pinned::limit).transpose() {
+        Ok(limit) => (limit, None),
+        Err(error) => (None, Some(Reason::Open { error: OfiError::Pinned(error).to_string() })),
     };
-    Offer::new(info, facts, atomics, verdict)
+    let tried = match missing.or(unreadable) {
+        Some(reason) => unusable(reason),
+        None => try_out(&info, pin_limit, !wanted.no_atomics),
+    };
+    Offer::new(info, facts, pin_limit, tried)
 }
 
-/// Opens an offer; returns the atomics of its endpoints, and why they can't be used.
-fn try_out(info: &Arc<Info>, with_atomics: bool) -> (Atomics, Option<Reason>) {
+/// The atomics of an offer's endpoints, and why it can't be used.
+type Tried = (Atomics, Option<Reason>);
+
+/// Opens an offer and tries its endpoints.
+fn try_out(info: &Arc<Info>, pin_limit: Option<u64>, with_atomics: bool) -> Tried {
     let open = || {
-        let domain = Domain::open_untried(info.clone())?;
+        let domain = Domain::open_untried(info.clone(), pin_limit)?;
         Endpoint::open(&domain, EndpointOptions { depth: 1, receives: 1, ..EndpointOptions::default() })
     };
     match open() {

@@ -150,6 +150,7 @@ mod tests {
             caps: NEEDED,
             mode: 0,
             registration: sys::FI_MR_LOCAL,
+            pins: false,
             key_bytes: 8,
             data_bytes: 8,
             order: ORDER | WRITES,

@@ -12,6 +12,7 @@ use super::{
     arrivals::Arrival,
     core::Core,
     flight::{Flight, Job, Moved},
+    keys::RankKeys,
     link::PAYLOAD,
     message::{Answer, Head, Kind, LONG},
     mutant::Mutant,
@@ -83,6 +84,8 @@ impl Core {
                     return self.arrivals.push_back(Arrival::Replied { command: Box::new(*command), reply });
                 }
                 (head.detail, head.offset) = (LONG, at);
+                let (start, end) = (at as usize, (at as usize).saturating_add(command.len()));
+                bytes.extend(self.heap.keys(self.door, start..end).to_bytes());
                 self.directory.enter_own(region);
                 flight.own = Some(region);
             }
@@ -126,6 +129,8 @@ impl Bench {
     pub(super) fn command(&mut self, net: &Net, head: Head, bytes: &[u8]) {
         match RemoteCommand::from_bytes(Rank::new(head.from), bytes) {
             Some((command, rest)) if command.target() == net.me => {
+                let keys = if head.detail == LONG { RankKeys::from_bytes(rest) } else { None };
+                keys.into_iter().for_each(|keys| net.with(|state| state.core.keys.learn(head.from, keys)));
                 let from = self.posters.entry(head.from).or_default();
                 from.waiting.push_back(Waiting { command, head, bytes: rest.to_vec() });
                 from.begin(net);

@@ -8,17 +8,19 @@ use super::{
     directory::Directory,
     failures::{GRACE, Orphaned},
     flight::{Flights, Job},
+    keys::{Keys, RemotePiece},
     link::Link,
     message::Head,
     mutant::Mutant,
     outbox::{Outbox, SENT},
+    registered::{RegisteredHeap, network},
     remote_rank::{HeldNotice, QueuedNotice, RemoteRank, Window},
     watched::Watched,
     written,
 };
-use crate::{Event, OfiError};
+use crate::Event;
 use core::{fmt, time::Duration};
-use rdma_fabric::{Fabric, FabricError, Result};
+use rdma_fabric::{Fabric, FabricError, Rank, Result};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
@@ -52,6 +54,10 @@ pub(super) struct Core {
     pub(super) untold: Option<u64>,
     pub(super) flights: Flights,
     pub(super) directory: Directory,
+    /// This rank's own heap.
+    pub(super) heap: Arc<RegisteredHeap>,
+    /// The keys of the other ranks' heaps.
+    pub(super) keys: Keys,
     pub(super) ranks: BTreeMap<u32, RemoteRank>,
     /// Puts to all ranks together.
     pub(super) puts: Window,
@@ -106,15 +112,6 @@ pub(super) struct State {
     pub(super) core: Core,
 }
 
-/// Converts an error of libfabric to a [`FabricError`].
-pub(super) fn network(error: &OfiError) -> FabricError {
-    let errno = match error {
-        OfiError::Call { code, .. } => *code,
-        _ => 0,
-    };
-    FabricError::System { call: &"libfabric", errno }
-}
-
 /// Describes the operations in flight, for debug output.
 impl fmt::Display for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,6 +136,8 @@ impl Core {
             untold: None,
             flights: Flights::default(),
             directory: Directory::default(),
+            heap: link.heap.clone(),
+            keys: Keys::default(),
             ranks: BTreeMap::new(),
             puts: Window::default(),
             outbox: Outbox::default(),
@@ -191,6 +190,19 @@ impl Core {
 
     pub(super) fn remote(&mut self, rank: u32) -> &mut RemoteRank {
         self.ranks.entry(rank).or_default()
+    }
+
+    /// Returns the registered piece that contains a byte of a rank's heap.
+    ///
+    /// # Errors
+    /// [`FabricError::Corrupt`]: the rank has published a region, but not the key of its memory.
+    pub(super) fn piece(&self, rank: u32, at: u64) -> Result<RemotePiece> {
+        let own = || self.heap.piece(usize::try_from(at).ok()?).map(|(start, region)| (start as u64, region.key()));
+        let piece = match rank == self.me {
+            true => own().map(|(start, key)| RemotePiece::new(start, key)),
+            false => self.keys.piece(rank, at),
+        };
+        piece.ok_or(FabricError::Corrupt { rank: Rank::new(rank), what: &"the keys of its memory" })
     }
 
     /// Returns whether a test injects this fault.

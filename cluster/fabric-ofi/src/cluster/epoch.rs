@@ -13,10 +13,11 @@
 //!    reopened, the loss is reported, and operations continue.
 
 use super::{
-    core::{Core, Phase, network},
+    core::{Core, Phase},
     link::{Contact, Link},
     mutant::Mutant,
     net::Net,
+    registered::network,
 };
 use crate::OfiError;
 use rdma_fabric::{FabricError, Rank};
@@ -79,7 +80,8 @@ impl Net {
         self.with(|state| {
             state.link = None;
             state.core.closed();
-            match Link::open(&self.domain, &self.heap) {
+            state.core.keys.clear();
+            match self.heap.renew().and_then(|()| Link::open(&self.domain, &self.heap)) {
                 Ok(link) => {
                     state.core.door = link.door;
                     let contact = link.contact();
@@ -106,6 +108,8 @@ impl Net {
         let contacts = contacts.iter().enumerate().map(read).collect::<crate::Result<Vec<_>>>();
         self.with(|state| match (contacts, &mut state.link) {
             (Ok(contacts), Some(link)) => {
+                let keys = |(rank, contact): (u32, &Option<Contact>)| Some((rank, contact.as_ref()?.keys.clone()));
+                state.core.keys.set((0..).zip(&contacts).filter_map(keys));
                 link.connect(contacts);
                 state.flush_outbox();
                 Ok(())

@@ -23,7 +23,8 @@ pub(super) enum Kind {
     /// Answers the request `id`: `detail` is an [`Answer`], `a` and `b` are results.
     Done = 7,
     /// A command of a control queue: the command follows, then its bytes. If `detail` is [`LONG`],
-    /// the bytes stay in the sender's heap from `offset` on instead.
+    /// the bytes stay in the sender's heap from `offset` on instead, and the keys of their pieces
+    /// follow.
     Command = 8,
     /// Updates of a gate for a gate of the receiver; they follow the head.
     Gate = 9,

@@ -1,8 +1,8 @@
 //! A job on several nodes: shared memory within each node, libfabric between nodes, one contract.
 //!
 //! The heap of a rank's segment is accessed in two ways. Ranks of the same node map it
-//! ([`tofu2_shm::part`]); for all other ranks it is registered with libfabric. The address of
-//! an operation selects its path: operations on memory of this node access the mapping directly.
+//! ([`tofu2_shm::part`]); for all other ranks it is registered with libfabric, in pieces, each
+//! before the first region in it is allocated. The address of an operation selects its path: operations on memory of this node access the mapping directly.
 //!
 //! * Puts and gets use `fi_write` and `fi_read`. A put completes when its bytes are visible at the
 //!   target, which is woken if it is parked.
@@ -36,6 +36,8 @@
 // | `arrivals` | deferred work of control queues and gates |
 // | `epoch` | rank failure |
 // | `words`, `watched` | words by libfabric's atomics (`AtomicsBy::Nic`), and waits on such words |
+// | `registered`, `pieces`, `heap` | the registered pieces of this rank's heap |
+// | `keys` | the keys of the other ranks' pieces |
 // | `written` | the address range that a put reports to its target |
 mod arrivals;
 mod commands;
@@ -47,18 +49,21 @@ mod failures;
 mod flight;
 mod gates;
 mod heap;
+mod keys;
 mod link;
 mod message;
 mod mutant;
 mod net;
 mod outbox;
 mod pending_transfer;
+mod pieces;
 mod poll_loop;
 mod polling;
 mod progress;
 mod provider;
 mod queues;
 mod region;
+mod registered;
 mod remote_rank;
 mod rma;
 mod serve;
@@ -116,6 +121,8 @@ impl Member {
         }
         let net = Arc::new(Net::new(part, domain, atomics, Box::new(council))?);
         let contact = net.contact();
+        let heap = Arc::downgrade(&net.heap);
+        net.part.on_export(move |range| heap.upgrade().map_or(Ok(()), |heap| heap.cover(range)));
         let firsts = first_of_others(&nodes, net.me);
         let told = Arc::downgrade(&net);
         net.part.on_control_record(move |control_record| {
@@ -194,6 +201,11 @@ impl Member {
     pub fn deadlocked(&self, waiting: usize) {
         self.net.part.deadlocked(waiting);
         self.net.wake_waits();
+    }
+
+    /// Returns the number of bytes of the rank's segment that are registered with libfabric.
+    pub fn registered_bytes(&self) -> usize {
+        self.net.heap.registered_bytes()
     }
 
     /// Returns the number of operations so far, by kind.

@@ -10,6 +10,7 @@ use super::{
     link::Link,
     message::{Head, Kind},
     progress::ProgressPolicy,
+    registered::RegisteredHeap,
     wait::Patience,
     watched::Watched,
     words::{self, AtomicsBy},
@@ -21,7 +22,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, TryLockError,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
-use tofu2_shm::part::{Heap, Part};
+use tofu2_shm::part::Part;
 
 /// Takes all elements. If there is a single one, the common case, the vector keeps its allocation.
 fn taken<T>(all: &mut Vec<T>) -> (Option<T>, Vec<T>) {
@@ -46,7 +47,7 @@ pub(super) struct Net {
     pub(super) part: Part,
     /// Whether each rank is on this node, by rank.
     here: Box<[bool]>,
-    pub(super) heap: Heap,
+    pub(super) heap: Arc<RegisteredHeap>,
     pub(super) domain: Domain,
     state: Mutex<State>,
     /// Locked by the thread that works on arrivals. Acquired before `state`.
@@ -79,7 +80,8 @@ impl Net {
     ) -> crate::Result<Self> {
         let fabric = part.fabric();
         let here = (0..fabric.ranks() as u32).map(|rank| part.local().contains(&Rank::new(rank))).collect();
-        let heap = part.heap();
+        let domain = domain.of_rank(fabric.rank().number());
+        let heap = Arc::new(RegisteredHeap::new(domain.clone(), part.heap()));
         let link = Link::open(&domain, &heap)?;
         let watched = match atomics {
             AtomicsBy::Cpu => None,

@@ -2,10 +2,11 @@
 //! wait for room.
 
 use super::{
-    core::{Core, Phase, State, network},
+    core::{Core, Phase, State},
     flight::{Flight, Job},
     message::Head,
     mutant::Mutant,
+    registered::network,
 };
 use rdma_fabric::{FabricError, Rank, Result};
 use std::{collections::VecDeque, time::Instant};
@@ -165,7 +166,9 @@ impl State {
         if !link.is_connected() && !self.core.has_mutant(Mutant::DropsUnmet) {
             return Ok(Sending::Full);
         }
-        let Some((peer, _, door)) = link.reach(rank)? else { return Ok(Sending::Nobody) };
+        let (Some(peer), Some(door)) = (link.reach(rank)?, self.core.keys.door(rank)) else {
+            return Ok(Sending::Nobody);
+        };
         let sent = link.endpoint.send(peer, &[&Head { door, ..head }.to_bytes(), bytes], tag)?;
         self.core.counters.messages += u64::from(sent);
         Ok(if sent { Sending::Sent } else { Sending::Full })

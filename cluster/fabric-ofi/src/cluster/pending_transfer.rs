@@ -1,7 +1,7 @@
 //! The remaining part of a put or get that is moved in several transfers.
 
-use super::{link::Link, written};
-use crate::{GetInto, Peer, PutFrom, RemoteKey};
+use super::{keys::RemotePiece, link::Link, written};
+use crate::{GetInto, OfiError, Peer, PutFrom};
 use core::ops::Range;
 
 /// The remaining part of a put or get.
@@ -31,27 +31,35 @@ impl What {
         }
     }
 
-    /// Posts the first `len` bytes. Returns whether there was room.
-    fn post(
-        &self,
-        link: &mut Link,
-        (peer, key): (Peer, RemoteKey),
-        at: u64,
-        len: usize,
-        id: u64,
-    ) -> crate::Result<bool> {
-        let (endpoint, heap) = (&mut link.endpoint, &link.heap);
-        let front = |range: &Range<usize>| range.start..range.start + len;
-        let told = written::encode(at, len, endpoint.limits().data);
-        match self {
+    /// Posts as many of its bytes as one transfer to or from the byte `at` of the piece can move.
+    /// Returns their number, 0 if there is no room.
+    fn post(&self, link: &mut Link, (peer, piece): (Peer, RemotePiece), at: u64, id: u64) -> crate::Result<usize> {
+        let most = self.len().min(link.longest).min(piece.rest(at));
+        let (to, key) = (piece.offset(at), piece.key);
+        let data = link.endpoint.limits().data;
+        let endpoint = &mut link.endpoint;
+        let (len, posted) = match self {
             What::Put(bytes, done) => {
-                let from = PutFrom::Bytes(&bytes[*done..*done + len]);
-                endpoint.put(peer, from, key, at, told, id)
+                let from = PutFrom::Bytes(&bytes[*done..*done + most]);
+                (most, endpoint.put(peer, from, key, to, written::encode(at, most, data), id)?)
             }
-            What::PutOwn(range) => endpoint.put(peer, PutFrom::Region(heap, front(range)), key, at, told, id),
-            What::Get(_) => endpoint.get(peer, GetInto::Own(len), key, at, id),
-            What::GetInto(range) => endpoint.get(peer, GetInto::Region(heap, front(range)), key, at, id),
-        }
+            What::Get(_) => (most, endpoint.get(peer, GetInto::Own(most), key, to, id)?),
+            What::PutOwn(range) | What::GetInto(range) => {
+                let (start, own) = link.heap.piece(range.start).ok_or(OfiError::Foreign { what: "region" })?;
+                let first = range.start - start;
+                let len = most.min(own.size() - first);
+                let here = first..first + len;
+                let posted = match self {
+                    What::GetInto(_) => endpoint.get(peer, GetInto::Region(&own, here), key, to, id)?,
+                    _ => {
+                        let from = PutFrom::Region(&own, here);
+                        endpoint.put(peer, from, key, to, written::encode(at, len, data), id)?
+                    }
+                };
+                (len, posted)
+            }
+        };
+        Ok(if posted { len } else { 0 })
     }
 
     fn skip(&mut self, len: usize) {
@@ -73,15 +81,17 @@ impl PendingTransfer {
         self.what.len() == 0
     }
 
-    /// Posts as many bytes as fit in one transfer, and removes them. Returns whether there was
-    /// room.
-    pub(super) fn post(&mut self, link: &mut Link, peer: (Peer, RemoteKey), id: u64) -> crate::Result<bool> {
-        let len = self.what.len().min(link.longest);
-        let posted = self.what.post(link, peer, self.at, len, id)?;
-        if posted {
-            self.at += len as u64;
-            self.what.skip(len);
-        }
-        Ok(posted)
+    /// Returns the offset in the heap of the other rank of the first byte that remains.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Posts as many bytes as one transfer can move, and removes them. The piece is that of the
+    /// first byte. Returns whether there was room.
+    pub(super) fn post(&mut self, link: &mut Link, peer: (Peer, RemotePiece), id: u64) -> crate::Result<bool> {
+        let posted = self.what.post(link, peer, self.at, id)?;
+        self.at += posted as u64;
+        self.what.skip(posted);
+        Ok(posted > 0)
     }
 }

@@ -1,17 +1,19 @@
 //! Puts and gets through libfabric, split into consecutive parts if they exceed its longest
-//! transfer.
+//! transfer, or are in several registered pieces.
 
 use super::{
-    core::{Core, Phase, State, network},
+    core::{Core, Phase, State},
     directory::RemoteRegion,
     flight::{Flight, Job},
+    keys::RemotePiece,
     link::Link,
     message::{Head, Kind},
     outbox::SENT,
     pending_transfer::{PendingTransfer, What},
+    registered::network,
     written,
 };
-use crate::{Brought, Peer, PutFrom, RemoteKey};
+use crate::{Brought, Peer, PutFrom};
 use core::ops::Range;
 use rdma_fabric::{FabricError, Rank, RegionKey, Result};
 use std::sync::Arc;
@@ -78,7 +80,7 @@ impl State {
         Ok(begun)
     }
 
-    /// Puts bytes of the caller, which are copied only if they exceed the longest transfer.
+    /// Puts bytes of the caller, which are copied only if one transfer can't move them.
     fn write_bytes(
         &mut self,
         flight: Flight,
@@ -86,33 +88,31 @@ impl State {
         offset: u64,
         bytes: &[u8],
     ) -> Result<Option<u64>> {
-        let longest = self.link.as_ref().map_or(usize::MAX, |link| link.longest);
-        if bytes.len() > longest {
-            return self.transfer(flight, remote, offset, What::Put(bytes.to_vec(), 0));
-        }
         let at = remote.at + offset;
-        self.begin(flight, remote, |link, peer, id| {
+        self.begin(flight, remote, at, |link, (peer, piece), id| {
+            if bytes.len() > link.longest.min(piece.rest(at)) {
+                return first_part(link, (peer, piece), id, PendingTransfer::new(at, What::Put(bytes.to_vec(), 0)));
+            }
             let told = written::encode(at, bytes.len(), link.endpoint.limits().data);
-            let put = link.endpoint.put(peer.0, PutFrom::Bytes(bytes), peer.1, at, told, id)?;
+            let put = link.endpoint.put(peer, PutFrom::Bytes(bytes), piece.key, piece.offset(at), told, id)?;
             Ok(put.then_some(None))
         })
     }
 
     fn transfer(&mut self, flight: Flight, remote: &Arc<RemoteRegion>, offset: u64, what: What) -> Result<Option<u64>> {
         let at = remote.at + offset;
-        self.begin(flight, remote, |link, peer, id| {
-            let mut pending = PendingTransfer::new(at, what);
-            Ok(pending.post(link, peer, id)?.then(|| (!pending.is_empty()).then_some(pending)))
-        })
+        self.begin(flight, remote, at, |link, peer, id| first_part(link, peer, id, PendingTransfer::new(at, what)))
     }
 
-    /// Starts the operation that `post` posts. `post` returns the rest of it, or `None` if there is
-    /// no room.
+    /// Starts the operation that `post` posts, to or from the byte `at` of the heap of the region's
+    /// rank. `post` receives the piece with this byte, and returns the rest of the operation, or
+    /// `None` if there is no room.
     pub(super) fn begin(
         &mut self,
         mut flight: Flight,
         remote: &Arc<RemoteRegion>,
-        post: impl FnOnce(&mut Link, (Peer, RemoteKey), u64) -> crate::Result<Option<Option<PendingTransfer>>>,
+        at: u64,
+        post: impl FnOnce(&mut Link, (Peer, RemotePiece), u64) -> crate::Result<Posted>,
     ) -> Result<Option<u64>> {
         let (State { link: Some(link), core }, rank) = (self, flight.rank) else { return Ok(None) };
         core.is_whole()?;
@@ -128,11 +128,12 @@ impl State {
             core.is_kept(own)?;
         }
         let reached = link.reach(rank).map_err(|error| network(&error))?;
-        let Some((peer, key, _)) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };
+        let Some(peer) = reached else { return Err(FabricError::PeerLost { rank: Rank::new(rank) }) };
+        let piece = core.piece(rank, at)?;
         let own = flight.own;
         flight.remote = Some(remote.clone());
         let id = core.flights.add(flight);
-        match post(link, (peer, key), id) {
+        match post(link, (peer, piece), id) {
             Ok(Some(pending)) => {
                 core.directory.enter(remote, own);
                 if let Some(flight) = core.flights.get(id) {
@@ -169,26 +170,46 @@ impl State {
 
     /// Continues transfers of which a part has completed.
     pub(super) fn advance(&mut self) {
+        // Before the contact data of the other ranks is known, no rank can be reached.
         let State { link: Some(link), core } = self else { return };
+        if !link.is_connected() {
+            return;
+        }
         while let Some(id) = core.halfway.pop_front() {
             let Some(flight) = core.flights.get(id).filter(|flight| flight.outcome.is_none()) else { continue };
-            let (rank, Some(pending)) = (flight.rank, &mut flight.pending) else { continue };
-            let posted = match link.reach(rank) {
-                Ok(Some((peer, key, _))) => pending.post(link, (peer, key), id),
+            let (rank, Some(mut pending)) = (flight.rank, flight.pending.take()) else { continue };
+            let posted = match link.reach(rank).map_err(|error| network(&error)) {
+                Ok(Some(peer)) => core
+                    .piece(rank, pending.at())
+                    .and_then(|piece| pending.post(link, (peer, piece), id).map_err(|error| network(&error))),
                 // The loss of the rank is about to be reported.
                 Ok(None) => continue,
                 Err(error) => Err(error),
             };
+            let Some(flight) = core.flights.get(id) else { continue };
+            if !pending.is_empty() {
+                flight.pending = Some(pending);
+            }
             match posted {
-                Ok(true) => {
-                    flight.pending.take_if(|pending| pending.is_empty());
-                    flight.posted = true;
-                }
+                Ok(true) => flight.posted = true,
                 Ok(false) => return core.halfway.push_front(id),
-                Err(error) => core.refuse(id, network(&error)),
+                Err(error) => core.refuse(id, error),
             }
         }
     }
+}
+
+/// The rest of an operation, `None` if there is none; or `None` if there is no room for its start.
+type Posted = Option<Option<PendingTransfer>>;
+
+/// Posts the first part of a transfer.
+fn first_part(
+    link: &mut Link,
+    peer: (Peer, RemotePiece),
+    id: u64,
+    mut pending: PendingTransfer,
+) -> crate::Result<Posted> {
+    Ok(pending.post(link, peer, id)?.then(|| (!pending.is_empty()).then_some(pending)))
 }
 
 impl Core {

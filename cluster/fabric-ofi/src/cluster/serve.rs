@@ -5,6 +5,7 @@ use super::{
     core::Core,
     directory::RemoteRegion,
     flight::{Flight, Job},
+    keys::RankKeys,
     message::{Answer, Head, INLINE, Kind, WordWork},
     mutant::Mutant,
     outbox::answer_tag,
@@ -14,7 +15,7 @@ use rdma_fabric::{
     FabricError, Rank, RegionKey, Result,
     provider::{Posted, Source},
 };
-use tofu2_shm::part::{ControlRecord, Lock};
+use tofu2_shm::part::{ControlRecord, Located, Lock};
 
 impl Core {
     /// Executes the request in a message. Messages that are not from ranks of the job are dropped.
@@ -60,13 +61,13 @@ impl Core {
             }
         };
         let (answer, a, b) = answer.unwrap_or_else(|error| (why(&error), 0, 0));
-        let terms = match head.kind {
+        let bytes = match head.kind {
             Kind::Locate if answer == Answer::Good => {
-                self.part.locate(head.region).map_or_else(|_| Vec::new(), |located| bytes_of(located.lock))
+                self.part.locate(head.region).map_or_else(|_| Vec::new(), |located| self.published(&located))
             }
             _ => Vec::new(),
         };
-        self.send_soon(head.from, answer_tag(head.from), head.answer(self.me, answer, a, b), terms);
+        self.send_soon(head.from, answer_tag(head.from), head.answer(self.me, answer, a, b), bytes);
     }
 
     /// Returns the location of a region of this rank, and records that the sender knows it.
@@ -76,6 +77,13 @@ impl Core {
             return Err(FabricError::StaleRegion { rank: Rank::new(self.me), region: head.region });
         }
         Ok((Answer::Good, located.at, located.len))
+    }
+
+    /// Encodes the access policy of a region and the keys of its pieces.
+    fn published(&self, located: &Located) -> Vec<u8> {
+        let (start, end) = (located.at as usize, located.at.saturating_add(located.len) as usize);
+        let keys = self.heap.keys(self.door, start..end).to_bytes();
+        bytes_of(located.lock).into_iter().chain(keys).collect()
     }
 
     /// Executes an operation on a word of this rank by atomics of the CPU, as for ranks of this
@@ -204,8 +212,10 @@ impl Core {
         let outcome = outcome.and_then(|word| {
             if let Some(key) = wanted {
                 let is_right = key == region && head.a.checked_add(head.b).is_some();
-                let found = RemoteRegion::new(self.net, head.from, key, (head.a, head.b), lock_of(bytes));
-                is_right.then(|| self.directory.keep(found)).ok_or(corrupt)?;
+                let read = lock_of(bytes).and_then(|(lock, keys)| Some((lock, RankKeys::from_bytes(keys)?)));
+                let (lock, keys) = read.filter(|_| is_right).ok_or(corrupt)?;
+                self.keys.learn(head.from, keys);
+                self.directory.keep(RemoteRegion::new(self.net, head.from, key, (head.a, head.b), lock));
             }
             let bytes = word.to_le_bytes();
             into.map_or(Ok(()), |place| self.below.provider().write(&place, &bytes[..place.len().min(8)], true))?;
@@ -224,23 +234,29 @@ fn why(error: &FabricError) -> Answer {
     }
 }
 
-/// Encodes the access policy of a region: nothing if it is open to all handles, 1 and zeros if only
-/// to the handles that allocated it, 2 and the terms of an access policy otherwise.
-fn bytes_of(lock: Lock) -> Vec<u8> {
-    let words = match lock {
-        Lock::Open => return Vec::new(),
+/// The access policy of a region, as encoded: 0 and zeros if it is open to all handles, 1 and zeros
+/// if only to the handles that allocated it, 2 and the terms of an access policy otherwise.
+const LOCK: usize = 32;
+
+fn bytes_of(lock: Lock) -> [u8; LOCK] {
+    let words: [u64; 4] = match lock {
+        Lock::Open => [0; 4],
         Lock::Ring => [1, 0, 0, 0],
         Lock::Terms([a, b, c]) => [2, a, b, c],
     };
-    words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect()
+    let mut bytes = [0; LOCK];
+    bytes.chunks_exact_mut(8).zip(words).for_each(|(to, word)| to.copy_from_slice(&word.to_le_bytes()));
+    bytes
 }
 
-/// Decodes the access policy of a region.
-fn lock_of(bytes: &[u8]) -> Lock {
-    let (words, _) = bytes.as_chunks::<8>();
-    match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {
-        [] => Lock::Open,
+/// Decodes the access policy of a region, and returns the bytes behind it.
+fn lock_of(bytes: &[u8]) -> Option<(Lock, &[u8])> {
+    let (lock, rest) = bytes.split_first_chunk::<LOCK>()?;
+    let (words, _) = lock.as_chunks::<8>();
+    let lock = match words.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>()[..] {
+        [0, ..] => Lock::Open,
         [2, a, b, c] => Lock::Terms([a, b, c]),
         _ => Lock::Ring,
-    }
+    };
+    Some((lock, rest))
 }

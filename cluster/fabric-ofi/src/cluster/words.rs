@@ -57,8 +57,8 @@ impl State {
         work: WordWork,
     ) -> Result<Option<u64>> {
         let at = region.at + offset;
-        let begun = self.begin(flight, region, |link, (peer, key), id| {
-            let endpoint = &mut link.endpoint;
+        let begun = self.begin(flight, region, at, |link, (peer, piece), id| {
+            let (endpoint, key, at) = (&mut link.endpoint, piece.key, piece.offset(at));
             let posted = match work {
                 WordWork::Load => endpoint.load_word(peer, key, at, width, id),
                 WordWork::Store(value) => endpoint.change(peer, key, at, width, Amo::Swap(value), id),

@@ -4,7 +4,10 @@ use super::{Failed, Info, close, memory::Memory, sys};
 use std::{
     mem,
     ptr::{NonNull, null_mut},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// An open fabric.
@@ -36,6 +39,8 @@ struct Late {
 pub(crate) struct Domain {
     domain: NonNull<sys::fid_domain>,
     late: Mutex<Late>,
+    /// Number of bytes of registered memory.
+    registered: AtomicUsize,
     fabric: Option<Fabric>,
     info: Arc<Info>,
 }
@@ -57,7 +62,13 @@ impl Domain {
         // SAFETY: the fabric is open, and the offer as above.
         let returned = unsafe { sys::fi_domain(fabric.0.as_ptr(), info.as_ptr(), &mut domain, null_mut()) };
         let domain = Failed::object("fi_domain", returned, domain)?;
-        Ok(Arc::new(Self { domain, late: Mutex::default(), fabric: Some(fabric), info }))
+        Ok(Arc::new(Self {
+            domain,
+            late: Mutex::default(),
+            registered: AtomicUsize::new(0),
+            fabric: Some(fabric),
+            info,
+        }))
     }
 
     pub(super) fn as_ptr(&self) -> *mut sys::fid_domain {
@@ -76,6 +87,21 @@ impl Domain {
 
     fn late(&self) -> MutexGuard<'_, Late> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that `len` bytes have been registered.
+    pub(super) fn registered(&self, len: usize) {
+        self.registered.fetch_add(len, Relaxed);
+    }
+
+    /// Records that a registration of `len` bytes has been closed.
+    pub(super) fn deregistered(&self, len: usize) {
+        self.registered.fetch_sub(len, Relaxed);
+    }
+
+    /// Returns the number of bytes of registered memory.
+    pub(crate) fn registered_bytes(&self) -> usize {
+        self.registered.load(Relaxed)
     }
 
     /// Records that an endpoint is about to be opened.

@@ -32,6 +32,9 @@ pub(crate) struct Facts {
     pub(crate) caps: u64,
     pub(crate) mode: u64,
     pub(crate) registration: u32,
+    /// Whether registered memory must have pages, because registration pins them. A provider that
+    /// was asked for `FI_MR_BASIC` does not tell.
+    pub(crate) pins: bool,
     pub(crate) key_bytes: usize,
     pub(crate) data_bytes: usize,
     pub(crate) order: u64,
@@ -137,6 +140,7 @@ impl Info {
                 caps: info.caps,
                 mode: info.mode | domain.map_or(0, |attr| attr.mode),
                 registration: domain.map_or(0, |attr| spelt_out(attr.mr_mode as u32)),
+                pins: domain.is_some_and(|attr| attr.mr_mode as u32 & sys::FI_MR_ALLOCATED != 0),
                 key_bytes: domain.map_or(0, |attr| attr.mr_key_size),
                 data_bytes: domain.map_or(0, |attr| attr.cq_data_size),
                 order: send.map_or(0, |attr| attr.msg_order) & receive_order,

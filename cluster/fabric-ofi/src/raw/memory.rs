@@ -51,7 +51,7 @@ impl Memory {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Pages(map) => map.len(),
             Self::Lent { len, .. } => *len,
@@ -140,6 +140,7 @@ impl Registration {
         };
         // SAFETY: the registration is open.
         let (key, descriptor) = unsafe { (sys::fi_mr_key(region.as_ptr()), sys::fi_mr_desc(region.as_ptr())) };
+        domain.registered(len);
         let domain = ManuallyDrop::new(domain.clone());
         let (memory, abandoned) = (ManuallyDrop::new(memory), AtomicBool::new(false));
         Ok(Arc::new(Self { memory, len, region, descriptor, key, abandoned, domain }))
@@ -227,7 +228,10 @@ impl Drop for Registration {
         if !closed {
             // Peers can still write the memory, and the domain can't be closed.
             std::mem::forget((memory, domain));
-        } else if *self.abandoned.get_mut() {
+            return;
+        }
+        domain.deregistered(self.len);
+        if *self.abandoned.get_mut() {
             memory.give_pages_back();
             std::mem::forget(memory);
         } else {

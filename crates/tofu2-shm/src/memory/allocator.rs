@@ -13,9 +13,31 @@ use super::{
     symmetric::Symmetric,
 };
 use crate::job::Job;
+use core::fmt;
 use rdma_fabric::{FabricError, OwnedMemory, Rank, RegionKey, error::OutOfMemory};
 
 pub(crate) use super::pages::Pages;
+
+/// Registers the bytes at an offset of the heap with the network, before a region has them.
+pub(crate) type Export = Box<dyn Fn(usize, usize) -> Result<(), FabricError> + Send + Sync>;
+
+/// Registers extents with the network between nodes, if there is one.
+#[derive(Default)]
+pub(crate) struct Exporter(Option<Export>);
+
+impl Exporter {
+    /// Sets the function that registers extents.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set(&mut self, export: Export) {
+        self.0 = Some(export);
+    }
+}
+
+impl fmt::Debug for Exporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Exporter" } else { "no Exporter" })
+    }
+}
 
 /// Allocator state of one rank, protected by the endpoint's lock.
 #[derive(Debug)]
@@ -34,6 +56,7 @@ pub(crate) struct Allocator {
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
     pages: Pages,
     pub(super) unchecked: Unchecked,
+    pub(crate) exporter: Exporter,
 }
 
 impl Drop for Allocator {
@@ -56,6 +79,7 @@ impl Allocator {
             leaving: Vec::new(),
             pages,
             unchecked: Unchecked::new(ranks),
+            exporter: Exporter::default(),
         }
     }
 
@@ -181,7 +205,7 @@ impl Allocator {
         memory
     }
 
-    /// Provides an extent with its pages and clears it.
+    /// Provides an extent with its pages, registers it with the network, and clears it.
     ///
     /// Pages are requested for the whole extent: bytes count as used once they are taken, even if
     /// the system refused their pages then.
@@ -195,6 +219,9 @@ impl Allocator {
         self.pages
             .take(segment, &mut self.unchecked, (me, bytes), extent)
             .map_err(|error| error.unwrap_or_else(|| out_of_memory(segment, me, bytes, 0)))?;
+        if let Exporter(Some(export)) = &self.exporter {
+            export(extent.offset, extent.len)?;
+        }
         extent.used_before().into_iter().for_each(|(offset, len)| segment.zero(offset, len));
         Ok(())
     }

@@ -39,7 +39,7 @@ use super::{
     },
 };
 use crate::JobError;
-use core::{fmt, time::Duration};
+use core::{fmt, ops::Range, time::Duration};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
@@ -286,6 +286,14 @@ impl Part {
         if let Some(internode) = self.endpoint.job().internode() {
             internode.set_discard(Box::new(discard));
         }
+    }
+
+    /// Sets the function that registers a range of the heap with the network between nodes, before
+    /// a region has these bytes. It is called under the lock of the rank's allocator; if it fails,
+    /// so does the allocation, on all ranks if they allocate together.
+    pub fn on_export(&self, export: impl Fn(Range<usize>) -> Result<()> + Send + Sync + 'static) {
+        let export = move |offset: usize, len: usize| export(offset..offset.saturating_add(len));
+        self.endpoint.allocator().exporter.set(Box::new(export));
     }
 
     /// Records a control record that a rank of another node has published when all ranks allocate

@@ -111,6 +111,36 @@ fn ranks_of_three_nodes_allocate_together() {
 }
 
 #[test]
+fn memory_that_a_network_does_not_register_is_not_allocated() {
+    let parts = parts(&[&[0], &[1]]);
+    connect(&parts);
+    let together = || {
+        thread::scope(|scope| {
+            let alloc = |part: &Part| block_on(part.fabric().alloc_symmetric(100)).map(drop);
+            let ranks: Vec<_> = parts.iter().map(|part| scope.spawn(move || alloc(part))).collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect::<Vec<_>>()
+        })
+    };
+    let refusal = FabricError::System { call: &"fi_mr_reg", errno: 12 };
+    let refuses = refusal.clone();
+    parts[1].on_export(move |range| if range.len() >= 64 { Err(refuses.clone()) } else { Ok(()) });
+    assert_eq!(parts[1].fabric().alloc(8).map(drop), Err(refusal.clone()));
+    let refused = together();
+    assert!(matches!(&refused[0], Err(FabricError::OutOfMemory(of)) if of.rank == Rank::new(1)), "{refused:?}");
+    assert_eq!(refused[1], Err(refusal));
+    let (asked, asks) = (std::sync::Arc::new(std::sync::Mutex::new(Vec::new())), parts[1].heap().len());
+    let told = asked.clone();
+    parts[1].on_export(move |range| {
+        told.lock().unwrap().push(range);
+        Ok(())
+    });
+    let local = parts[1].fabric().alloc(100).unwrap();
+    assert_eq!(together(), [Ok(()), Ok(())]);
+    let at = parts[1].locate(local.key()).unwrap().at as usize;
+    assert_eq!(*asked.lock().unwrap(), [at..asks, 0..128]);
+}
+
+#[test]
 fn a_loss_elsewhere_ends_an_allocation() {
     let parts = parts(&[&[0], &[1]]);
     connect(&parts);

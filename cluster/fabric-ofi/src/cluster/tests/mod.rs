@@ -6,6 +6,7 @@ mod gates;
 mod memory;
 mod nic;
 mod notices;
+mod pinned;
 mod split;
 mod written;
 
