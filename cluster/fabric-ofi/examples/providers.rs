@@ -134,6 +134,7 @@ fn as_json(offer: &Offer) -> serde_json::Value {
         "longest": offer.longest,
         "inject": offer.inject,
         "data_bytes": offer.data_bytes,
+        "delivery": offer.delivery,
         "pin_limit": offer.pin_limit,
         "atomics": serde_json::Map::from_iter(atomics),
         "usable": offer.is_usable(),

@@ -42,9 +42,9 @@ impl Domain {
             return Err(OfiError::Unusable { provider, domain, reason: reason.clone() });
         }
         let mut domain = Self::open_untried(offer.info.clone(), offer.pin_limit)?;
-        if offer.data_bytes < domain.facts.data_bytes {
-            domain.facts = Arc::new(Facts { data_bytes: offer.data_bytes, ..(*domain.facts).clone() });
-        }
+        let facts = &domain.facts;
+        let (data_bytes, delivery) = (offer.data_bytes.min(facts.data_bytes), offer.delivery && facts.delivery);
+        domain.facts = Arc::new(Facts { data_bytes, delivery, ..(**facts).clone() });
         Ok(domain)
     }
 

@@ -29,8 +29,9 @@ const NAMES: usize = 16;
 /// Posts return `true` if the operation was accepted, and `false`, without any effect, if there is
 /// currently no room for it; they never block. [`Endpoint::progress`] reports the completion of an
 /// operation by the caller's tag, even if the provider refused the operation immediately. A put
-/// completes when its bytes are visible at the peer, a get or an atomic when its result has
-/// arrived, a message when it has been sent. Puts, gets and atomics are not ordered unless the
+/// completes when its bytes are visible at the peer, or acknowledged by its NIC
+/// ([`Limits::delivery`]), a get or an atomic when its result has arrived, a message when it has been
+/// sent. Puts, gets and atomics are not ordered unless the
 /// first completes before the second is posted; messages to a peer are ordered.
 ///
 /// An operation with a wrong key changes nothing at the target. Whether it is reported depends on
@@ -92,7 +93,8 @@ impl Endpoint {
         let memory = domain.register(new(sizes.bytes())?, Access::Own)?;
         let failed = |failed| OfiError::call(failed, domain.provider());
         let raw =
-            raw::Endpoint::open(domain.raw(), sizes, notes, memory, options.wait && domain.wakes()).map_err(failed)?;
+            raw::Endpoint::open(domain.raw(), sizes, notes, memory, (options.wait && domain.wakes(), facts.delivery))
+                .map_err(failed)?;
         let address = raw.name().map_err(failed)?;
         let Sizes { depth, receives, message } = sizes;
         Ok(Self {
@@ -100,7 +102,14 @@ impl Endpoint {
             raw,
             domain: domain.clone(),
             name: Name { provider: domain.provider().to_owned(), form: facts.address_format, address },
-            limits: Limits { message, transfer: facts.longest, depth, receives, data: facts.data_bytes.min(8) },
+            limits: Limits {
+                delivery: facts.delivery,
+                message,
+                transfer: facts.longest,
+                depth,
+                receives,
+                data: facts.data_bytes.min(8),
+            },
             number: OPENED.fetch_add(1, Ordering::Relaxed),
             one_thread: PhantomData,
         })

@@ -29,6 +29,10 @@ impl Default for EndpointOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
+    /// Whether a put completes only when its bytes are visible at the peer, as
+    /// `FI_DELIVERY_COMPLETE` demands. Otherwise it completes when the peer's NIC has acknowledged
+    /// it, and is visible when a later get from the peer has completed.
+    pub delivery: bool,
     /// The longest message in bytes.
     pub message: usize,
     /// The longest put or get in bytes.

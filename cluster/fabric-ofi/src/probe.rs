@@ -5,7 +5,7 @@
 //! operation on each kind of word, and tested with a put to itself.
 
 use crate::{
-    Atomics, Domain, Endpoint, EndpointOptions, Event, PutFrom,
+    Atomics, Domain, Endpoint, EndpointOptions, Event, GetInto, PutFrom,
     error::{OfiError, Result},
     pinned,
     raw::{self, Facts, Hints, Info},
@@ -124,6 +124,10 @@ pub struct Offer {
     /// Number of bytes of data that a put delivers to its target. A smaller number may be set before
     /// [`Domain::open`], to try how a network with less behaves.
     pub data_bytes: usize,
+    /// Whether a put completes only when its bytes are visible; otherwise when the target's NIC has
+    /// acknowledged it ([`Limits::delivery`](crate::Limits::delivery)). `false` may be set before
+    /// [`Domain::open`], to try how such a network behaves.
+    pub delivery: bool,
     /// Number of bytes that this process may pin (`u64::MAX` without a limit); `None` if registered
     /// memory is not pinned. Another number may be set before [`Domain::open`].
     pub pin_limit: Option<u64>,
@@ -134,7 +138,7 @@ pub struct Offer {
     pub(crate) info: Arc<Info>,
 }
 
-/// The time limit for the put of a probe: a multiple of the usual time, to allow for a busy
+/// The time limit for the operations of a probe: a multiple of the usual time, to allow for a busy
 /// machine.
 const TRY: Duration = Duration::from_secs(5);
 /// The queries, in order: whether to request all required capabilities, the message order, and the
@@ -165,6 +169,7 @@ impl Offer {
             longest: facts.longest,
             inject: facts.inject,
             data_bytes: facts.data_bytes,
+            delivery: facts.delivery,
             pin_limit,
             atomics,
             verdict,
@@ -241,28 +246,46 @@ fn try_out(info: &Arc<Info>, pin_limit: Option<u64>, with_atomics: bool) -> Trie
     }
 }
 
-/// Puts to the endpoint itself; returns an error unless the completion of the put implies that its
-/// bytes are visible.
+/// Puts to the endpoint itself; returns an error unless the bytes are visible when the put has
+/// completed, and then also a get where puts are only acknowledged.
 fn no_delivery(endpoint: &mut Endpoint) -> Option<Reason> {
     let put = |endpoint: &mut Endpoint| -> Result<Option<String>> {
         let peer = endpoint.insert(&endpoint.name())?;
         let region = endpoint.domain().region(8)?;
         let begun = Instant::now();
-        let (mut posted, mut over) = (false, None);
-        while over.is_none() {
-            posted = posted || endpoint.put(peer, PutFrom::Bytes(&[1; 8]), region.key(), 0, None, 0)?;
-            endpoint.progress(&mut |event| match event {
-                Event::Complete { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
-                Event::Fault(reply) => over = Some(Some(reply.to_string())),
-                _ => {}
-            })?;
-            if begun.elapsed() > TRY {
-                return Ok(Some(format!("not over within {TRY:?}")));
+        let failed = complete(endpoint, begun, |endpoint| {
+            endpoint.put(peer, PutFrom::Bytes(&[1; 8]), region.key(), 0, None, 0)
+        })?;
+        let failed = match failed {
+            None if !endpoint.limits().delivery => {
+                complete(endpoint, begun, |endpoint| endpoint.get(peer, GetInto::Own(1), region.key(), 0, 0))?
             }
-        }
+            failed => failed,
+        };
         let seen = region.load(0)? == u64::from_ne_bytes([1; 8]);
-        Ok(over.flatten().or_else(|| (!seen).then(|| "over, and not visible".to_owned())))
+        Ok(failed.or_else(|| (!seen).then(|| "over, and not visible".to_owned())))
     };
     let error = put(endpoint).unwrap_or_else(|error| Some(error.to_string()))?;
     Some(Reason::NoDelivery { error })
+}
+
+/// Posts an operation and waits until it has completed; returns why it failed.
+fn complete(
+    endpoint: &mut Endpoint,
+    begun: Instant,
+    post: impl Fn(&mut Endpoint) -> Result<bool>,
+) -> Result<Option<String>> {
+    let (mut posted, mut over) = (false, None);
+    while over.is_none() {
+        posted = posted || post(endpoint)?;
+        endpoint.progress(&mut |event| match event {
+            Event::Complete { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
+            Event::Fault(reply) => over = Some(Some(reply.to_string())),
+            _ => {}
+        })?;
+        if begun.elapsed() > TRY {
+            return Ok(Some(format!("not over within {TRY:?}")));
+        }
+    }
+    Ok(over.flatten())
 }

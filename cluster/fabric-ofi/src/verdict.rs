@@ -20,6 +20,22 @@ pub(crate) const ORDER: u64 = sys::FI_ORDER_SAS as u64;
 /// without it, the initiator writes the target's memory by address alone.
 pub(crate) const WRITES: u64 = sys::FI_ORDER_WAW as u64;
 
+/// Providers that move bytes by software at the target, which answers a put with
+/// `FI_DELIVERY_COMPLETE` after it has written the bytes. Read in the source of libfabric 1.17:
+/// `tcpx_progress.c`, `xnet_progress.c`, `smr_progress.c`, `sock_progress.c`, `rxd_cq.c`.
+const DELIVERING: [&str; 5] = ["tcp", "net", "shm", "sockets", "udp"];
+
+/// Returns whether puts that ask for it complete when their bytes are visible.
+///
+/// libfabric can't be asked: the layer `ofi_rxm` offers `FI_DELIVERY_COMPLETE` over every provider
+/// (`RXM_TX_OP_FLAGS`), but passes puts on to it, and `verbs` completes them when the NIC of the
+/// target has acknowledged them (`verbs_rma.c`, `VERBS_TX_OP_FLAGS`). An unknown provider is treated
+/// in the same way.
+pub(crate) fn delivers(provider: &str) -> bool {
+    let inner = provider.split(';').next().unwrap_or_default();
+    DELIVERING.contains(&inner)
+}
+
 /// Why an offer can't be used: the first missing requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -151,6 +167,7 @@ mod tests {
             mode: 0,
             registration: sys::FI_MR_LOCAL,
             pins: false,
+            delivery: true,
             key_bytes: 8,
             data_bytes: 8,
             order: ORDER | WRITES,
@@ -194,6 +211,12 @@ mod tests {
         assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER), true), Some(Reason::UncheckedKeys));
         assert_eq!(missing(&shm(sys::FI_MR_VIRT_ADDR, ORDER | WRITES), true), None);
         assert_eq!(missing(&shm(0, ORDER), true), None);
+    }
+
+    #[test]
+    fn nics_acknowledge_puts_and_software_delivers_them() {
+        assert!(["tcp;ofi_rxm", "tcp", "udp;ofi_rxd", "shm", "sockets", "net"].into_iter().all(delivers));
+        assert!(!["verbs;ofi_rxm", "verbs", "efa", "psm3", "cxi", ""].into_iter().any(delivers));
     }
 
     #[test]

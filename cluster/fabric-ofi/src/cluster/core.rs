@@ -4,6 +4,7 @@
 
 use super::{
     arrivals::Arrival,
+    confirm::Unconfirmed,
     counters::Counters,
     directory::Directory,
     failures::{GRACE, Orphaned},
@@ -12,7 +13,7 @@ use super::{
     link::Link,
     message::Head,
     mutant::Mutant,
-    outbox::{Outbox, SENT},
+    outbox::Outbox,
     registered::{RegisteredHeap, network},
     remote_rank::{HeldNotice, QueuedNotice, RemoteRank, Window},
     watched::Watched,
@@ -77,6 +78,10 @@ pub(super) struct Core {
     pub(super) mutant: Option<Mutant>,
     /// The unreported error of puts to a rank.
     pub(super) errors: BTreeMap<u32, FabricError>,
+    /// Whether puts complete when their bytes are visible, not when they are acknowledged.
+    delivery: bool,
+    /// Acknowledged puts that may not be visible, by rank; no entry is empty.
+    pub(super) unconfirmed: BTreeMap<u32, Unconfirmed>,
     /// Unsent notices by target rank, in order; no entry is empty.
     pub(super) queued: BTreeMap<u32, VecDeque<QueuedNotice>>,
     /// Received notices that wait for room, by sender and in order; no entry is empty.
@@ -149,6 +154,8 @@ impl Core {
             grace: GRACE,
             mutant: None,
             errors: BTreeMap::new(),
+            delivery: link.endpoint.limits().delivery,
+            unconfirmed: BTreeMap::new(),
             queued: BTreeMap::new(),
             held: BTreeMap::new(),
             waiters: Vec::new(),
@@ -217,6 +224,9 @@ impl Core {
         let (rank, put, remote, own) = (flight.rank, flight.put, flight.remote.take(), flight.own.take());
         let (waker, wanted, posted) = (flight.waker.take(), flight.wanted, flight.posted);
         let is_notice = matches!(flight.job, Job::PutThenNotice | Job::Notice);
+        let confirms = matches!(flight.job, Job::Confirm);
+        let moved = matches!(flight.job, Job::Put | Job::Word(_)) && failed.is_none();
+        let unconfirmed = remote.as_ref().filter(|_| moved && !self.delivery).map(|remote| remote.at);
         if let (Job::GetInto(place), None) = (&flight.job, &failed) {
             self.below.provider().wake(place);
         }
@@ -230,8 +240,14 @@ impl Core {
         if is_notice {
             self.give_up_notice(rank, id);
         }
+        if confirms {
+            self.confirmed(rank, failed.clone());
+        }
         if let Some(put) = put {
-            self.end_put(rank, put);
+            match unconfirmed {
+                Some(at) => self.acknowledged(rank, put, at),
+                None => self.end_put(rank, put),
+            }
             if let (Some(error), false) = (failed, wanted) {
                 self.errors.entry(rank).or_insert(error);
             }
@@ -240,16 +256,6 @@ impl Core {
             self.ended(flight);
         }
         self.woken.append(&mut self.waiters);
-    }
-
-    /// Lets the notices behind one that will never be answered proceed.
-    fn give_up_notice(&mut self, rank: u32, id: u64) {
-        let remote = self.remote(rank);
-        remote.notices = remote.notices.saturating_sub(1);
-        if let Some(queued) = self.queued.get_mut(&rank) {
-            queued.retain(|queued| queued.id != id);
-        }
-        self.send_notices(rank);
     }
 }
 
@@ -274,32 +280,13 @@ impl State {
             0
         });
         self.advance();
+        self.confirm_wanted();
         self.flush_outbox();
         events
     }
 }
 
 impl Core {
-    /// Queues a notice to a rank behind the unsent ones.
-    pub(super) fn queue(&mut self, rank: u32, notice: QueuedNotice) {
-        self.remote(rank).notices += 1;
-        self.queued.entry(rank).or_default().push_back(notice);
-    }
-
-    /// Sends the notices to a rank, up to the first one that is not ready.
-    pub(super) fn send_notices(&mut self, rank: u32) {
-        let Some(mut queued) = self.queued.remove(&rank) else { return };
-        while let Some(front) = queued.pop_front() {
-            if !front.ready {
-                queued.push_front(front);
-                self.queued.insert(rank, queued);
-                return;
-            }
-            let QueuedNotice { id, head, bytes, .. } = front;
-            self.send_soon(rank, id | SENT, Head { id, ..head }, bytes);
-        }
-    }
-
     /// Checks that the endpoint has not failed.
     ///
     /// # Errors
@@ -315,6 +302,7 @@ impl Core {
         for id in self.flights.those(|_| true) {
             self.end(id, Err(error.clone()));
         }
+        self.none_confirmed(error);
         // Waits for gates check the state again.
         self.part.wake();
     }

@@ -58,6 +58,7 @@ impl Core {
             let rank = self.flights.get(id).map_or(self.me, |flight| flight.rank);
             self.end(id, Err(FabricError::PeerLost { rank: Rank::new(rank) }));
         }
+        self.forget_unconfirmed(&lost);
         self.directory.forget(&lost);
         self.woken.append(&mut self.waiters);
     }

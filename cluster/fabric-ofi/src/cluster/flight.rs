@@ -10,6 +10,8 @@ use tofu2_shm::part::RemoteCommand;
 pub(super) enum Job {
     /// A libfabric put.
     Put,
+    /// A libfabric get that makes acknowledged puts visible.
+    Confirm,
     /// A libfabric put that is followed by its notice.
     PutThenNotice,
     /// A libfabric get into the flight's own buffer.

@@ -5,7 +5,8 @@
 //! before the first region in it is allocated. The address of an operation selects its path: operations on memory of this node access the mapping directly.
 //!
 //! * Puts and gets use `fi_write` and `fi_read`. A put completes when its bytes are visible at the
-//!   target, which is woken if it is parked.
+//!   target, or, over NICs that only acknowledge it, when a get has followed it. The target is woken
+//!   if it is parked.
 //! * Single-copy-atomic accesses (words, atomics, aligned puts of 4 or 8 bytes) are sent as
 //!   messages. The target's CPU executes them, on the rank's own thread or, while the rank computes
 //!   or sleeps, on its progress thread. Operations on one word are therefore atomic regardless of
@@ -26,6 +27,7 @@
 // |---|---|
 // | `core` | the state of a rank, and the completion of operations |
 // | `rma`, `outbox` | starting operations, by RMA or as messages |
+// | `notices` | the order of notices to a rank |
 // | `transfer`, `polling` | posting and polling the program's operations |
 // | `serve`, `message`, `directory` | requests of other ranks, executed by this rank |
 // | `poll_loop`, `progress` | when the program's threads poll the network |
@@ -38,9 +40,11 @@
 // | `words`, `watched` | words by libfabric's atomics (`AtomicsBy::Nic`), and waits on such words |
 // | `registered`, `pieces`, `heap` | the registered pieces of this rank's heap |
 // | `keys` | the keys of the other ranks' pieces |
+// | `confirm` | visibility of puts that were only acknowledged |
 // | `written` | the address range that a put reports to its target |
 mod arrivals;
 mod commands;
+mod confirm;
 mod core;
 mod counters;
 mod directory;
@@ -54,6 +58,7 @@ mod link;
 mod message;
 mod mutant;
 mod net;
+mod notices;
 mod outbox;
 mod pending_transfer;
 mod pieces;

@@ -152,9 +152,13 @@ impl Net {
         self.has_unreported.load(Relaxed)
     }
 
-    /// Returns whether no operation of this rank is in flight.
+    /// Returns whether no operation of this rank is in flight, and all its puts are visible.
     pub(super) fn is_idle(&self) -> bool {
-        self.after_polling(|state| state.core.phase == Phase::Broken || state.core.is_idle())
+        self.after_polling(|state| {
+            state.confirm(None);
+            let core = &state.core;
+            core.phase == Phase::Broken || core.is_idle() && core.unconfirmed.is_empty()
+        })
     }
 
     /// Waits up to `within` until the operations that are now in flight have completed, but not for

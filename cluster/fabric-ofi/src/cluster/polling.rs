@@ -85,6 +85,8 @@ pub(super) fn flush(
             return Poll::Ready(Err(error));
         }
         if pending {
+            state.confirm(rank.map(Rank::number));
+            let core = &mut state.core;
             // Once the job has been aborted, the visibility of the puts may never be reported.
             if let Some(error) = core.part.objection(Rank::new(core.me)) {
                 return Poll::Ready(Err(error));

@@ -21,6 +21,8 @@ pub(super) struct Call {
     pub(super) len: usize,
     pub(super) descriptor: *mut c_void,
     pub(super) note: *mut c_void,
+    /// Whether a put completes when its bytes are visible.
+    pub(super) delivery: bool,
 }
 
 impl Call {
@@ -43,7 +45,7 @@ impl Call {
     /// As for [`Call::fill`]; and the memory that the call uses is held until the operation
     /// completes.
     pub(super) unsafe fn send(self, bytes: Bytes<'_>) -> (&'static str, isize) {
-        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        let Self { endpoint, peer, start, len, descriptor, note, .. } = self;
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.fill(bytes);
@@ -73,8 +75,12 @@ impl Call {
             self.fill(bytes);
             // An empty put is visible immediately; and `shm` of 1.17 never completes one with this
             // flag.
-            let delivery = if self.len > 0 { u64::from(sys::FI_DELIVERY_COMPLETE) } else { 0 };
-            let flags = FLAGS | tells | delivery;
+            let level = match self.delivery {
+                _ if self.len == 0 => 0,
+                true => sys::FI_DELIVERY_COMPLETE,
+                false => sys::FI_TRANSMIT_COMPLETE,
+            };
+            let flags = FLAGS | tells | u64::from(level);
             ("fi_writemsg", sys::fi_writemsg(self.endpoint, &message, flags))
         }
     }
@@ -82,7 +88,7 @@ impl Call {
     /// # Safety
     /// As for [`Call::send`]; the bytes may be memory that other processes write at any time.
     pub(super) unsafe fn get(self, Remote { address, key, .. }: Remote) -> (&'static str, isize) {
-        let Self { endpoint, peer, start, len, descriptor, note } = self;
+        let Self { endpoint, peer, start, len, descriptor, note, .. } = self;
         // SAFETY: guaranteed by the caller.
         ("fi_read", unsafe { sys::fi_read(endpoint, start.cast(), len, descriptor, peer, address, key, note) })
     }

@@ -109,6 +109,8 @@ pub(crate) struct Endpoint {
     pub(super) addresses: Vec<sys::fi_addr_t>,
     /// Buffers for messages that are not posted.
     pub(super) unposted: Vec<usize>,
+    /// Whether a put completes when its bytes are visible, not when they are acknowledged.
+    pub(super) delivery: bool,
     pub(super) batch: Batch,
     /// Refused operations that have not been reported yet.
     pub(super) refused: VecDeque<(u64, Failure)>,
@@ -120,13 +122,15 @@ unsafe impl Send for Endpoint {}
 impl Endpoint {
     /// Opens an endpoint that is ready to communicate and to receive.
     ///
-    /// `notes` and `memory` have the lengths that result from `sizes`, and no other owner.
+    /// `notes` and `memory` have the lengths that result from `sizes`, and no other owner. With
+    /// `wait`, the completion queue has a descriptor if the provider supports that; with `delivery`,
+    /// puts complete when their bytes are visible.
     pub(crate) fn open(
         domain: &Arc<Domain>,
         sizes: Sizes,
         notes: Memory,
         memory: Arc<Registration>,
-        wait: bool,
+        (wait, delivery): (bool, bool),
     ) -> Result<Self, Failed> {
         let Some(stride) =
             sizes.stride().filter(|_| sizes.bytes() <= Some(memory.len()) && sizes.notes() <= Some(notes.len()))
@@ -140,6 +144,7 @@ impl Endpoint {
             used: ManuallyDrop::new(used),
             addresses: Vec::new(),
             unposted: (0..sizes.receives).rev().collect(),
+            delivery,
             batch: Batch::default(),
             refused: VecDeque::new(),
         };

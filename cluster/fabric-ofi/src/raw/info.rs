@@ -1,6 +1,7 @@
 //! The offers of libfabric.
 
 use super::{API, Failed, sys, text};
+use crate::verdict::delivers;
 use std::{ffi::CString, ptr::NonNull, ptr::null, ptr::null_mut};
 
 /// The requirements on an offer.
@@ -35,6 +36,8 @@ pub(crate) struct Facts {
     /// Whether registered memory must have pages, because registration pins them. A provider that
     /// was asked for `FI_MR_BASIC` does not tell.
     pub(crate) pins: bool,
+    /// Whether puts that ask for it complete when their bytes are visible.
+    pub(crate) delivery: bool,
     pub(crate) key_bytes: usize,
     pub(crate) data_bytes: usize,
     pub(crate) order: u64,
@@ -130,8 +133,10 @@ impl Info {
             let (domain, fabric) = (info.domain_attr.as_ref(), info.fabric_attr.as_ref());
             let (endpoint, send) = (info.ep_attr.as_ref(), info.tx_attr.as_ref());
             let receive_order = info.rx_attr.as_ref().map_or(0, |attr| attr.msg_order);
+            let provider = fabric.and_then(|attr| text(attr.prov_name)).unwrap_or_default();
             Facts {
-                provider: fabric.and_then(|attr| text(attr.prov_name)).unwrap_or_default(),
+                delivery: delivers(&provider),
+                provider,
                 fabric: fabric.and_then(|attr| text(attr.name)).unwrap_or_default(),
                 domain: domain.and_then(|attr| text(attr.name)).unwrap_or_default(),
                 endpoint_type: endpoint.map_or(sys::FI_EP_UNSPEC, |attr| attr.type_),

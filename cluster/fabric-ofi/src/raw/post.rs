@@ -135,7 +135,8 @@ impl Endpoint {
             return self.refuse(Failed { call: "post", code: sys::FI_EINVAL as i32 }, remote.peer, tag);
         };
         let (endpoint, note) = (self.objects.endpoint(), self.used.note(Noted::Slot(slot)));
-        let call = Call { endpoint, peer, start, len, descriptor: registration.descriptor(), note };
+        let (descriptor, delivery) = (registration.descriptor(), self.delivery);
+        let call = Call { endpoint, peer, start, len, descriptor, note, delivery };
         // SAFETY: the endpoint is open and the peer in its vector; `len` registered bytes are at
         // `start`, which the slot holds from the success of the call until the operation completes;
         // the slot is free, so its context is too. Bytes are copied only to the slot or to a buffer

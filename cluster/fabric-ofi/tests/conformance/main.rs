@@ -35,8 +35,9 @@ impl Harness for ByNic {
 
 /// Returns the network for nodes of `per_node` ranks. `ONESIDED_TEST_PROVIDER` selects libfabric's
 /// provider, `ONESIDED_TEST_ATOMICS=nic` its atomics where possible, `ONESIDED_TEST_KEYS=provider`
-/// its keys, and `ONESIDED_TEST_DATA` the number of bytes that a put delivers to its target; by
-/// default 4, as over InfiniBand, and with several ranks on a node 8.
+/// its keys, `ONESIDED_TEST_DATA` the number of bytes that a put delivers to its target, and
+/// `ONESIDED_TEST_DELIVERY` whether a put completes when its bytes are visible. By default 4 bytes,
+/// and acknowledged puts, as over InfiniBand; with several ranks on a node 8, and visible ones.
 fn network(per_node: usize) -> Network {
     let variable = |name| std::env::var(name).ok();
     let provider = variable("ONESIDED_TEST_PROVIDER").unwrap_or("tcp;ofi_rxm".to_owned());
@@ -46,7 +47,9 @@ fn network(per_node: usize) -> Network {
         Some(other) => panic!("ONESIDED_TEST_ATOMICS is {other}, not cpu or nic"),
     };
     let provider_keys = variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider");
-    Network { provider, atomics, provider_keys, data_bytes: data_bytes(if per_node == 1 { 4 } else { 8 }) }
+    let (default, delivery) = if per_node == 1 { (4, false) } else { (8, true) };
+    let delivery = variable("ONESIDED_TEST_DELIVERY").map_or(delivery, |text| text.parse().expect("true or false"));
+    Network { provider, atomics, provider_keys, data_bytes: data_bytes(default), delivery }
 }
 
 fn data_bytes(default: usize) -> usize {

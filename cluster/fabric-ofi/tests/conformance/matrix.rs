@@ -26,7 +26,13 @@ impl<const PROVIDER: usize> Harness for Over<PROVIDER> {
 }
 
 fn network(provider: &str) -> Network {
-    Network { provider: provider.to_owned(), atomics: AtomicsBy::Cpu, provider_keys: false, data_bytes: 8 }
+    Network {
+        provider: provider.to_owned(),
+        atomics: AtomicsBy::Cpu,
+        provider_keys: false,
+        data_bytes: 8,
+        delivery: true,
+    }
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub(crate) struct Network {
     pub(crate) provider_keys: bool,
     /// Maximum number of bytes of data that a put delivers to its target: InfiniBand has 4.
     pub(crate) data_bytes: usize,
+    /// Whether a put completes when its bytes are visible, not when they are acknowledged.
+    pub(crate) delivery: bool,
 }
 
 /// A rank's handle of its job, which owns the rank.
@@ -105,7 +107,7 @@ pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
     opened.entry(network.clone()).or_insert_with(|| open(network)).clone()
 }
 
-fn open(Network { provider, atomics, provider_keys, data_bytes }: &Network) -> Option<Domain> {
+fn open(Network { provider, atomics, provider_keys, data_bytes, delivery }: &Network) -> Option<Domain> {
     let wanted = match atomics {
         AtomicsBy::Cpu => Wanted::default().without_atomics(),
         AtomicsBy::Nic => Wanted::default(),
@@ -117,6 +119,7 @@ fn open(Network { provider, atomics, provider_keys, data_bytes }: &Network) -> O
     let usable = over_lo.into_iter().find(|offer| offer.provider == *provider && offer.is_usable());
     let mut usable = usable?;
     usable.data_bytes = usable.data_bytes.min(*data_bytes);
+    usable.delivery &= delivery;
     assert!(!provider_keys || usable.provider_keys && usable.virtual_addresses, "{usable:?}");
     Some(Domain::open(&usable).unwrap())
 }

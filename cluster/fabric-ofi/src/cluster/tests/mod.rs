@@ -1,6 +1,7 @@
 //! Members in one process: races between their threads, and injected faults that must be detected.
 
 mod commands;
+mod confirm;
 mod drain;
 mod gates;
 mod memory;
