@@ -137,6 +137,7 @@ fn as_json(offer: &Offer) -> serde_json::Value {
         "delivery": offer.delivery,
         "pin_limit": offer.pin_limit,
         "atomics": serde_json::Map::from_iter(atomics),
+        "nic": offer.nic,
         "usable": offer.is_usable(),
         "reason": offer.verdict.as_ref().map(ToString::to_string),
     })

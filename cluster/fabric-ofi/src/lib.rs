@@ -30,6 +30,7 @@ mod error;
 mod event;
 mod key;
 mod name;
+mod nic;
 mod options;
 mod peer;
 mod pinned;
@@ -38,6 +39,7 @@ pub mod probe;
 mod raw;
 mod region;
 mod slots;
+mod trial;
 mod verdict;
 mod words;
 
@@ -61,6 +63,7 @@ pub use {
     error::{BadName, OfiError, Reply, Result},
     event::{Brought, Event, Failure},
     key::RemoteKey,
+    nic::{LinkState, Nic, OfferReport, reports},
     options::{EndpointOptions, GetInto, Limits, PutFrom},
     peer::Peer,
     probe::{Offer, Reason, Wanted, providers},

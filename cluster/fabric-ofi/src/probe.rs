@@ -5,18 +5,15 @@
 //! operation on each kind of word, and tested with a put to itself.
 
 use crate::{
-    Atomics, Domain, Endpoint, EndpointOptions, Event, GetInto, PutFrom,
+    Atomics, Nic,
     error::{OfiError, Result},
     pinned,
     raw::{self, Facts, Hints, Info},
-    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, missing, missing_atomic},
+    trial::{Tried, try_out},
+    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, missing},
 };
 use fabric_ofi_sys as sys;
-use std::{
-    ffi::CString,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{ffi::CString, sync::Arc};
 
 pub use crate::verdict::Reason;
 
@@ -122,32 +119,31 @@ pub struct Offer {
     /// Maximum number of bytes that the provider copies when they are posted.
     pub inject: usize,
     /// Number of bytes of data that a put delivers to its target. A smaller number may be set before
-    /// [`Domain::open`], to try how a network with less behaves.
+    /// [`Domain::open`](crate::Domain::open), to try how a network with less behaves.
     pub data_bytes: usize,
     /// Whether a put completes only when its bytes are visible; otherwise when the target's NIC has
     /// acknowledged it ([`Limits::delivery`](crate::Limits::delivery)). `false` may be set before
-    /// [`Domain::open`], to try how such a network behaves.
+    /// [`Domain::open`](crate::Domain::open), to try how such a network behaves.
     pub delivery: bool,
     /// Number of bytes that this process may pin (`u64::MAX` without a limit); `None` if registered
-    /// memory is not pinned. Another number may be set before [`Domain::open`].
+    /// memory is not pinned. Another number may be set before [`Domain::open`](crate::Domain::open).
     pub pin_limit: Option<u64>,
     /// The atomics of its endpoints; empty if it was not opened.
     pub atomics: Atomics,
+    /// The NIC; `None` for most software providers.
+    pub nic: Option<Nic>,
     /// Why it can't be used; `None` if it can.
     pub verdict: Option<Reason>,
     pub(crate) info: Arc<Info>,
 }
 
-/// The time limit for the operations of a probe: a multiple of the usual time, to allow for a busy
-/// machine.
-const TRY: Duration = Duration::from_secs(5);
 /// The queries, in order: whether to request all required capabilities, the message order, and the
 /// resource management.
 const ATTEMPTS: [(bool, u64, u32); 4] =
     [(true, ORDER | WRITES, sys::FI_RM_ENABLED), (true, ORDER, sys::FI_RM_ENABLED), (true, 0, 0), (false, 0, 0)];
 
 impl Offer {
-    /// Returns whether [`Domain::open`] accepts it.
+    /// Returns whether [`Domain::open`](crate::Domain::open) accepts it.
     pub fn is_usable(&self) -> bool {
         self.verdict.is_none()
     }
@@ -172,6 +168,7 @@ impl Offer {
             delivery: facts.delivery,
             pin_limit,
             atomics,
+            nic: facts.nic,
             verdict,
             info,
         }
@@ -225,67 +222,4 @@ fn judge(wanted: &Wanted, info: Info, facts: Facts, together: bool) -> Offer {
         None => try_out(&info, pin_limit, !wanted.no_atomics),
     };
     Offer::new(info, facts, pin_limit, tried)
-}
-
-/// The atomics of an offer's endpoints, and why it can't be used.
-type Tried = (Atomics, Option<Reason>);
-
-/// Opens an offer and tries its endpoints.
-fn try_out(info: &Arc<Info>, pin_limit: Option<u64>, with_atomics: bool) -> Tried {
-    let open = || {
-        let domain = Domain::open_untried(info.clone(), pin_limit)?;
-        Endpoint::open(&domain, EndpointOptions { depth: 1, receives: 1, ..EndpointOptions::default() })
-    };
-    match open() {
-        Err(error) => (Atomics::default(), Some(Reason::Open { error: error.to_string() })),
-        Ok(mut endpoint) => {
-            let atomics = endpoint.atomics();
-            let missing = if with_atomics { missing_atomic(atomics) } else { None };
-            (atomics, missing.or_else(|| no_delivery(&mut endpoint)))
-        }
-    }
-}
-
-/// Puts to the endpoint itself; returns an error unless the bytes are visible when the put has
-/// completed, and then also a get where puts are only acknowledged.
-fn no_delivery(endpoint: &mut Endpoint) -> Option<Reason> {
-    let put = |endpoint: &mut Endpoint| -> Result<Option<String>> {
-        let peer = endpoint.insert(&endpoint.name())?;
-        let region = endpoint.domain().region(8)?;
-        let begun = Instant::now();
-        let failed = complete(endpoint, begun, |endpoint| {
-            endpoint.put(peer, PutFrom::Bytes(&[1; 8]), region.key(), 0, None, 0)
-        })?;
-        let failed = match failed {
-            None if !endpoint.limits().delivery => {
-                complete(endpoint, begun, |endpoint| endpoint.get(peer, GetInto::Own(1), region.key(), 0, 0))?
-            }
-            failed => failed,
-        };
-        let seen = region.load(0)? == u64::from_ne_bytes([1; 8]);
-        Ok(failed.or_else(|| (!seen).then(|| "over, and not visible".to_owned())))
-    };
-    let error = put(endpoint).unwrap_or_else(|error| Some(error.to_string()))?;
-    Some(Reason::NoDelivery { error })
-}
-
-/// Posts an operation and waits until it has completed; returns why it failed.
-fn complete(
-    endpoint: &mut Endpoint,
-    begun: Instant,
-    post: impl Fn(&mut Endpoint) -> Result<bool>,
-) -> Result<Option<String>> {
-    let (mut posted, mut over) = (false, None);
-    while over.is_none() {
-        posted = posted || post(endpoint)?;
-        endpoint.progress(&mut |event| match event {
-            Event::Complete { outcome, .. } => over = Some(outcome.err().map(|failure| failure.to_string())),
-            Event::Fault(reply) => over = Some(Some(reply.to_string())),
-            _ => {}
-        })?;
-        if begun.elapsed() > TRY {
-            return Ok(Some(format!("not over within {TRY:?}")));
-        }
-    }
-    Ok(over.flatten())
 }

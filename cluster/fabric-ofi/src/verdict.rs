@@ -83,6 +83,13 @@ pub enum Reason {
     },
     /// If the first operation to a peer is an atomic, the process is known to crash.
     AtomicsCrash,
+    /// It pins memory, and could not be tried within the limit of this process.
+    PinLimit {
+        /// RLIMIT_MEMLOCK in bytes.
+        limit: u64,
+        /// A description of the failure.
+        error: String,
+    },
     /// A put to itself was refused, failed, or completed before its bytes were visible.
     NoDelivery {
         /// A description of the failure.
@@ -107,6 +114,11 @@ impl fmt::Display for Reason {
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
             Self::AtomicsCrash => f.write_str("an atomic that is the first operation to a peer ends the process"),
+            Self::PinLimit { limit, error } => write!(
+                f,
+                "needs more pinned memory than {limit} bytes, the limit of this process (`ulimit -l` sets it, in \
+                 KiB): {error}"
+            ),
             Self::NoDelivery { error } => write!(f, "does not tell when a put is visible: {error}"),
         }
     }
@@ -177,6 +189,7 @@ mod tests {
             depth: 256,
             receives: 256,
             resources: sys::FI_RM_ENABLED,
+            nic: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The offers of libfabric.
 
-use super::{API, Failed, sys, text};
-use crate::verdict::delivers;
+use super::{API, Failed, nic::describe, sys, text};
+use crate::{nic::Nic, verdict::delivers};
 use std::{ffi::CString, ptr::NonNull, ptr::null, ptr::null_mut};
 
 /// The requirements on an offer.
@@ -49,6 +49,7 @@ pub(crate) struct Facts {
     pub(crate) depth: usize,
     pub(crate) receives: usize,
     pub(crate) resources: u32,
+    pub(crate) nic: Option<Nic>,
 }
 
 /// One offer, as libfabric wrote it.
@@ -156,6 +157,7 @@ impl Info {
                 depth: send.map_or(0, |attr| attr.size),
                 receives: info.rx_attr.as_ref().map_or(0, |attr| attr.size),
                 resources: domain.map_or(0, |attr| attr.resource_mgmt),
+                nic: info.nic.as_ref().map(|nic| describe(nic)),
             }
         }
     }

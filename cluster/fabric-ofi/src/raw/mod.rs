@@ -12,6 +12,7 @@ mod endpoint;
 mod info;
 mod lent;
 mod memory;
+mod nic;
 mod objects;
 mod post;
 mod queue;
