@@ -10,6 +10,11 @@ mod ofi {
     const HEADERS: [&str; 8] =
         ["fabric.h", "fi_domain.h", "fi_endpoint.h", "fi_cm.h", "fi_rma.h", "fi_atomic.h", "fi_eq.h", "fi_errno.h"];
 
+    /// Names a field that has the same name in C in all versions, but is in an anonymous union since
+    /// 2.0, which the bindings give a name.
+    const ACCESSORS: &str = "static inline void fi_set_data_progress(struct fi_domain_attr *attr, enum fi_progress \
+                             progress) { attr->data_progress = progress; }\n";
+
     pub(crate) fn bind() -> Result<(), Box<dyn Error>> {
         let library = pkg_config::Config::new().atleast_version(OLDEST).probe("libfabric").map_err(|error| {
             format!(
@@ -21,7 +26,8 @@ mod ofi {
         })?;
         let out = PathBuf::from(env::var("OUT_DIR")?);
         let inline = out.join("inline.c");
-        let contents: String = HEADERS.iter().map(|header| format!("#include <rdma/{header}>\n")).collect();
+        let included: String = HEADERS.iter().map(|header| format!("#include <rdma/{header}>\n")).collect();
+        let contents = included + ACCESSORS;
         let bindings = bindgen::Builder::default()
             .header_contents("libfabric.h", &contents)
             .clang_args(library.include_paths.iter().map(|path| format!("-I{}", path.display())))

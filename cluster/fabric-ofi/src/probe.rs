@@ -10,7 +10,7 @@ use crate::{
     pinned,
     raw::{self, Facts, Hints, Info},
     trial::{Tried, try_out},
-    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, missing},
+    verdict::{MODE, NEEDED, ORDER, OTHER_REGISTRATION, REGISTRATION, WRITES, broken, missing},
 };
 use fabric_ofi_sys as sys;
 use std::{ffi::CString, sync::Arc};
@@ -211,7 +211,9 @@ fn is_same(one: &Facts, other: &Facts) -> bool {
 
 fn judge(wanted: &Wanted, info: Info, facts: Facts, together: bool) -> Offer {
     let info = Arc::new(info);
-    let missing = missing(&facts, !wanted.no_atomics).or((!together).then_some(Reason::NotTogether));
+    let missing = missing(&facts, !wanted.no_atomics);
+    let missing =
+        missing.or_else(|| broken(&facts.provider, raw::version())).or((!together).then_some(Reason::NotTogether));
     let unusable = |reason| (Atomics::default(), Some(reason));
     let (pin_limit, unreadable) = match facts.pins.then(pinned::limit).transpose() {
         Ok(limit) => (limit, None),

@@ -69,6 +69,8 @@ pub enum Reason {
     },
     /// The initiator writes the target's memory, and keys are not checked.
     UncheckedKeys,
+    /// Operations with wrong keys complete as if they had succeeded.
+    WrongKeysSucceed,
     /// It claims all requirements, but does not offer them together.
     NotTogether,
     /// It can't be opened.
@@ -110,6 +112,7 @@ impl fmt::Display for Reason {
             Self::Registration { bits } => write!(f, "registers memory in a way that is not supported ({bits:#x})"),
             Self::Mode { bits } => write!(f, "asks for a mode that is not supported ({bits:#x})"),
             Self::UncheckedKeys => f.write_str("keys are not checked"),
+            Self::WrongKeysSucceed => f.write_str("operations with wrong keys complete without an error"),
             Self::NotTogether => f.write_str("does not offer puts, gets and atomics together"),
             Self::Open { error } => write!(f, "can't be opened: {error}"),
             Self::NoAtomic { kind } => write!(f, "claims atomics, has no fetching {} on u64", kind.name()),
@@ -155,6 +158,15 @@ pub(crate) fn missing(facts: &Facts, with_atomics: bool) -> Option<Reason> {
     } else {
         None
     }
+}
+
+/// Returns why the provider can't be used in this version of the library: major and minor.
+///
+/// With `shm` of 2.6.0, tried by the tests `wrong` of this crate, gets with a wrong key, with the key
+/// of a dropped region, and outside a region complete without an error. It also crashes if a process
+/// has several endpoints.
+pub(crate) fn broken(provider: &str, (major, _): (u32, u32)) -> Option<Reason> {
+    (provider == "shm" && major >= 2).then_some(Reason::WrongKeysSucceed)
 }
 
 /// Returns the first missing fetching atomic on words of 64 bits.
@@ -230,6 +242,12 @@ mod tests {
     fn nics_acknowledge_puts_and_software_delivers_them() {
         assert!(["tcp;ofi_rxm", "tcp", "udp;ofi_rxd", "shm", "sockets", "net"].into_iter().all(delivers));
         assert!(!["verbs;ofi_rxm", "verbs", "efa", "psm3", "cxi", ""].into_iter().any(delivers));
+    }
+
+    #[test]
+    fn shared_memory_of_later_versions_is_refused() {
+        assert_eq!(broken("shm", (2, 6)), Some(Reason::WrongKeysSucceed));
+        assert_eq!([broken("shm", (1, 17)), broken("tcp;ofi_rxm", (2, 6))], [None, None]);
     }
 
     #[test]

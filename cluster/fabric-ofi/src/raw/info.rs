@@ -97,7 +97,7 @@ impl Info {
             (*(*info).domain_attr).threading = sys::FI_THREAD_SAFE;
             // Requests manual progress: a provider's threads would take the CPU from threads that
             // wait.
-            (*(*info).domain_attr).data_progress = sys::FI_PROGRESS_MANUAL;
+            sys::fi_set_data_progress((*info).domain_attr, sys::FI_PROGRESS_MANUAL);
             (*(*info).domain_attr).name = name(&hints.domain);
             (*(*info).fabric_attr).name = name(&hints.fabric);
             (*(*info).fabric_attr).prov_name = name(&hints.provider);
