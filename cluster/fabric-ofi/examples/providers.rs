@@ -135,6 +135,7 @@ fn as_json(offer: &Offer) -> serde_json::Value {
         "inject": offer.inject,
         "data_bytes": offer.data_bytes,
         "delivery": offer.delivery,
+        "words": offer.words,
         "pin_limit": offer.pin_limit,
         "atomics": serde_json::Map::from_iter(atomics),
         "nic": offer.nic,

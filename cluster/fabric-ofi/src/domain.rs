@@ -44,7 +44,7 @@ impl Domain {
         let mut domain = Self::open_untried(offer.info.clone(), offer.pin_limit)?;
         let facts = &domain.facts;
         let (data_bytes, delivery) = (offer.data_bytes.min(facts.data_bytes), offer.delivery && facts.delivery);
-        domain.facts = Arc::new(Facts { data_bytes, delivery, ..(**facts).clone() });
+        domain.facts = Arc::new(Facts { data_bytes, delivery, words: offer.words, ..(**facts).clone() });
         Ok(domain)
     }
 
@@ -136,6 +136,12 @@ impl Domain {
     /// Returns the maximum number of bytes of a put or get.
     pub fn longest(&self) -> usize {
         self.facts.longest
+    }
+
+    /// Returns whether a put or get of an aligned word of 4 or 8 bytes is never torn, and coherent
+    /// with instructions of the target's CPU.
+    pub(crate) fn keeps_words(&self) -> bool {
+        self.facts.words
     }
 
     /// Returns whether descriptors of completion queues wake a thread that sleeps on them.

@@ -64,6 +64,8 @@ pub struct OfferReport {
     pub reason: Option<String>,
     /// Whether a put completes only when its bytes are visible.
     pub delivery: bool,
+    /// Whether puts and gets keep aligned words of 4 and 8 bytes whole.
+    pub words: bool,
     /// Number of bytes of data that a put delivers to its target.
     pub data_bytes: usize,
     /// Maximum number of bytes of a put or get.
@@ -83,6 +85,7 @@ impl From<&Offer> for OfferReport {
             usable: offer.is_usable(),
             reason: offer.verdict.as_ref().map(ToString::to_string),
             delivery: offer.delivery,
+            words: offer.words,
             data_bytes: offer.data_bytes,
             longest: offer.longest,
             pin_limit: offer.pin_limit,

@@ -33,6 +33,7 @@ pub struct Limits {
     /// `FI_DELIVERY_COMPLETE` demands. Otherwise it completes when the peer's NIC has acknowledged
     /// it, and is visible when a later get from the peer has completed.
     pub delivery: bool,
+
     /// The longest message in bytes.
     pub message: usize,
     /// The longest put or get in bytes.

@@ -125,6 +125,10 @@ pub struct Offer {
     /// acknowledged it ([`Limits::delivery`](crate::Limits::delivery)). `false` may be set before
     /// [`Domain::open`](crate::Domain::open), to try how such a network behaves.
     pub delivery: bool,
+    /// Whether a put or get of an aligned word of 4 or 8 bytes is never torn, and coherent with
+    /// instructions of the target's CPU. Another value may be set before
+    /// [`Domain::open`](crate::Domain::open), to try how such a network behaves.
+    pub words: bool,
     /// Number of bytes that this process may pin (`u64::MAX` without a limit); `None` if registered
     /// memory is not pinned. Another number may be set before [`Domain::open`](crate::Domain::open).
     pub pin_limit: Option<u64>,
@@ -166,6 +170,7 @@ impl Offer {
             inject: facts.inject,
             data_bytes: facts.data_bytes,
             delivery: facts.delivery,
+            words: facts.words,
             pin_limit,
             atomics,
             nic: facts.nic,

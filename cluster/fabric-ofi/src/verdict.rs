@@ -1,6 +1,6 @@
 //! Why an offer can't be used.
 
-use crate::{AtomicKind, Atomics, WordKind, raw::Facts};
+use crate::{AtomicKind, Atomics, Nic, WordKind, raw::Facts};
 use core::fmt;
 use fabric_ofi_sys as sys;
 
@@ -34,6 +34,19 @@ const DELIVERING: [&str; 5] = ["tcp", "net", "shm", "sockets", "udp"];
 pub(crate) fn delivers(provider: &str) -> bool {
     let inner = provider.split(';').next().unwrap_or_default();
     DELIVERING.contains(&inner)
+}
+
+/// Returns whether a put or get of an aligned word of 4 or 8 bytes is never torn, and coherent with
+/// instructions of the target's CPU.
+///
+/// Neither libfabric nor InfiniBand promises it, so it rests on the machine: a PCI Express NIC moves
+/// such a word in one transaction (`verbs` does not ask for relaxed ordering), and an x86-64 machine
+/// executes one inside a cache line as a whole, coherent with its caches. Published systems rest on
+/// it (Dragojević et al., FaRM, NSDI 2014). A `verbs` device that is not on the PCI bus is software,
+/// such as Soft-RoCE, which copies bytes, as other software providers do.
+pub(crate) fn keeps_words(provider: &str, nic: Option<&Nic>) -> bool {
+    let is_verbs = provider.split(';').next() == Some("verbs");
+    cfg!(target_arch = "x86_64") && is_verbs && nic.is_some_and(|nic| nic.pci.is_some())
 }
 
 /// Why an offer can't be used: the first missing requirement.
@@ -192,6 +205,7 @@ mod tests {
             registration: sys::FI_MR_LOCAL,
             pins: false,
             delivery: true,
+            words: false,
             key_bytes: 8,
             data_bytes: 8,
             order: ORDER | WRITES,
@@ -242,6 +256,16 @@ mod tests {
     fn nics_acknowledge_puts_and_software_delivers_them() {
         assert!(["tcp;ofi_rxm", "tcp", "udp;ofi_rxd", "shm", "sockets", "net"].into_iter().all(delivers));
         assert!(!["verbs;ofi_rxm", "verbs", "efa", "psm3", "cxi", ""].into_iter().any(delivers));
+    }
+
+    #[test]
+    fn words_are_whole_over_nics_on_the_bus_of_the_right_machines() {
+        let here = cfg!(target_arch = "x86_64");
+        let on_bus = Nic { pci: Some("0000:c1:00.0".to_owned()), ..Nic::default() };
+        let soft = Nic { name: Some("rxe0".to_owned()), ..Nic::default() };
+        assert_eq!(keeps_words("verbs;ofi_rxm", Some(&on_bus)), here);
+        assert!(!keeps_words("verbs;ofi_rxm", Some(&soft)) && !keeps_words("verbs;ofi_rxm", None));
+        assert!(!keeps_words("tcp;ofi_rxm", Some(&on_bus)) && !keeps_words("efa", Some(&on_bus)));
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //!   target, or, over NICs that only acknowledge it, when a get has followed it. The target is woken
 //!   if it is parked.
 //! * Single-copy-atomic accesses (words, atomics, aligned puts of 4 or 8 bytes) are sent as
-//!   messages. The target's CPU executes them, on the rank's own thread or, while the rank computes
+//!   messages, except for loads and stores over providers that keep words whole
+//!   ([`Offer::words`](crate::Offer::words)). The target's CPU executes them, on the rank's own thread or, while the rank computes
 //!   or sleeps, on its progress thread. Operations on one word are therefore atomic regardless of
 //!   their path. If every node has exactly one rank, [`AtomicsBy::Nic`] uses libfabric's atomics
 //!   for all of these accesses instead, including those of a rank to its own memory.

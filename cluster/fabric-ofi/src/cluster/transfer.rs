@@ -2,7 +2,7 @@
 //!
 //! Bytes are moved by libfabric's puts and gets. Single-copy-atomic accesses are not: aligned puts
 //! and gets of 4 or 8 bytes are stores and loads of words, which the target's CPU executes, like
-//! atomics. The message of a put with a notice carries the bytes if they are few.
+//! atomics, unless the provider keeps such words whole. The message of a put with a notice carries the bytes if they are few.
 
 use super::{
     core::State,
@@ -67,6 +67,12 @@ impl<'a> Transfer<'a> {
         self.place.addr().offset
     }
 
+    /// Returns the width of the word at the place, if it is one that puts and gets may tear.
+    fn torn_width(&self) -> Option<usize> {
+        let by_message = self.net.watched.is_none();
+        self.width().filter(|_| !(by_message && self.net.domain.keeps_words()))
+    }
+
     /// Returns the width of the word at the place; `None` if the place is not a word.
     fn width(&self) -> Option<usize> {
         let len = self.place.len();
@@ -116,7 +122,7 @@ impl<'a> Transfer<'a> {
         if here.is_empty() {
             return Ok(Posted::Complete(0));
         }
-        if let Some(width) = self.width() {
+        if let Some(width) = self.torn_width() {
             let mut word = [0; 8];
             word[..width].copy_from_slice(here);
             return self.word(WordWork::Store(u64::from_le_bytes(word)), width, false);
@@ -214,7 +220,7 @@ impl<'a> Transfer<'a> {
         if self.place.is_empty() {
             return Ok(Posted::Complete(0));
         }
-        if let Some(width) = self.width() {
+        if let Some(width) = self.torn_width() {
             return self.word_into(own.map(|(place, _)| place), WordWork::Load, width, true);
         }
         self.net.with(|state| {

@@ -1,7 +1,10 @@
 //! The offers of libfabric.
 
 use super::{API, Failed, nic::describe, sys, text};
-use crate::{nic::Nic, verdict::delivers};
+use crate::{
+    nic::Nic,
+    verdict::{delivers, keeps_words},
+};
 use std::{ffi::CString, ptr::NonNull, ptr::null, ptr::null_mut};
 
 /// The requirements on an offer.
@@ -38,6 +41,8 @@ pub(crate) struct Facts {
     pub(crate) pins: bool,
     /// Whether puts that ask for it complete when their bytes are visible.
     pub(crate) delivery: bool,
+    /// Whether puts and gets keep aligned words whole.
+    pub(crate) words: bool,
     pub(crate) key_bytes: usize,
     pub(crate) data_bytes: usize,
     pub(crate) order: u64,
@@ -135,8 +140,10 @@ impl Info {
             let (endpoint, send) = (info.ep_attr.as_ref(), info.tx_attr.as_ref());
             let receive_order = info.rx_attr.as_ref().map_or(0, |attr| attr.msg_order);
             let provider = fabric.and_then(|attr| text(attr.prov_name)).unwrap_or_default();
+            let nic = info.nic.as_ref().map(|nic| describe(nic));
             Facts {
                 delivery: delivers(&provider),
+                words: keeps_words(&provider, nic.as_ref()),
                 provider,
                 fabric: fabric.and_then(|attr| text(attr.name)).unwrap_or_default(),
                 domain: domain.and_then(|attr| text(attr.name)).unwrap_or_default(),
@@ -157,7 +164,7 @@ impl Info {
                 depth: send.map_or(0, |attr| attr.size),
                 receives: info.rx_attr.as_ref().map_or(0, |attr| attr.size),
                 resources: domain.map_or(0, |attr| attr.resource_mgmt),
-                nic: info.nic.as_ref().map(|nic| describe(nic)),
+                nic,
             }
         }
     }

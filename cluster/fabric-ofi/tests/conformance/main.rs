@@ -36,7 +36,8 @@ impl Harness for ByNic {
 /// Returns the network for nodes of `per_node` ranks. `ONESIDED_TEST_PROVIDER` selects libfabric's
 /// provider, `ONESIDED_TEST_ATOMICS=nic` its atomics where possible, `ONESIDED_TEST_KEYS=provider`
 /// its keys, `ONESIDED_TEST_DATA` the number of bytes that a put delivers to its target, and
-/// `ONESIDED_TEST_DELIVERY` whether a put completes when its bytes are visible. By default 4 bytes,
+/// `ONESIDED_TEST_DELIVERY` whether a put completes when its bytes are visible;
+/// `ONESIDED_TEST_WORDS=true` makes loads and stores of words gets and puts. By default 4 bytes,
 /// and acknowledged puts, as over InfiniBand; with several ranks on a node 8, and visible ones.
 fn network(per_node: usize) -> Network {
     let variable = |name| std::env::var(name).ok();
@@ -48,8 +49,9 @@ fn network(per_node: usize) -> Network {
     };
     let provider_keys = variable("ONESIDED_TEST_KEYS").as_deref() == Some("provider");
     let (default, delivery) = if per_node == 1 { (4, false) } else { (8, true) };
-    let delivery = variable("ONESIDED_TEST_DELIVERY").map_or(delivery, |text| text.parse().expect("true or false"));
-    Network { provider, atomics, provider_keys, data_bytes: data_bytes(default), delivery }
+    let switch = |name, default| variable(name).map_or(default, |text| text.parse().expect("true or false"));
+    let (delivery, words) = (switch("ONESIDED_TEST_DELIVERY", delivery), switch("ONESIDED_TEST_WORDS", false));
+    Network { provider, atomics, provider_keys, data_bytes: data_bytes(default), delivery, words }
 }
 
 fn data_bytes(default: usize) -> usize {

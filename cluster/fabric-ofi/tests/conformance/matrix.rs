@@ -32,6 +32,7 @@ fn network(provider: &str) -> Network {
         provider_keys: false,
         data_bytes: 8,
         delivery: true,
+        words: false,
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct Network {
     pub(crate) data_bytes: usize,
     /// Whether a put completes when its bytes are visible, not when they are acknowledged.
     pub(crate) delivery: bool,
+    /// Whether loads and stores of words are gets and puts, even if the provider may tear them.
+    pub(crate) words: bool,
 }
 
 /// A rank's handle of its job, which owns the rank.
@@ -107,7 +109,7 @@ pub(crate) fn domain_of(network: &Network) -> Option<Domain> {
     opened.entry(network.clone()).or_insert_with(|| open(network)).clone()
 }
 
-fn open(Network { provider, atomics, provider_keys, data_bytes, delivery }: &Network) -> Option<Domain> {
+fn open(Network { provider, atomics, provider_keys, data_bytes, delivery, words }: &Network) -> Option<Domain> {
     let wanted = match atomics {
         AtomicsBy::Cpu => Wanted::default().without_atomics(),
         AtomicsBy::Nic => Wanted::default(),
@@ -120,6 +122,7 @@ fn open(Network { provider, atomics, provider_keys, data_bytes, delivery }: &Net
     let mut usable = usable?;
     usable.data_bytes = usable.data_bytes.min(*data_bytes);
     usable.delivery &= delivery;
+    usable.words |= words;
     assert!(!provider_keys || usable.provider_keys && usable.virtual_addresses, "{usable:?}");
     Some(Domain::open(&usable).unwrap())
 }

@@ -9,6 +9,7 @@ mod nic;
 mod notices;
 mod pinned;
 mod split;
+mod words;
 mod written;
 
 use super::{
