@@ -1,6 +1,10 @@
 //! `onesided info`.
 
-use crate::{arguments::Info, placement};
+use crate::{
+    arguments::Info,
+    nics::{Network, network},
+    placement,
+};
 use rdma_fabric::{Atomics, Caps, Existing, Fabric, Multicasts, ProgramResult, PutOrder};
 use repro::platforms;
 use serde::Serialize;
@@ -18,6 +22,7 @@ struct MachineReport {
     /// Missing where the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     placement: Option<placement::PlacementReport>,
+    network: Network,
     shared_memory: SharedMemory,
     platforms: Vec<Platform>,
 }
@@ -74,8 +79,13 @@ struct Constant {
 /// Prints a description of this machine and the modelled ones.
 pub(crate) fn info(options: &Info) -> Result<ExitCode, Box<dyn Error>> {
     let placement = placement::report(options.ranks.map(usize::from));
-    let report =
-        MachineReport { machine: machine(), placement, shared_memory: shared_memory()?, platforms: modelled() };
+    let report = MachineReport {
+        machine: machine(),
+        placement,
+        network: network(),
+        shared_memory: shared_memory()?,
+        platforms: modelled(),
+    };
     let text = if options.json { serde_json::to_string_pretty(&report)? + "\n" } else { readable(&report)? };
     observe::print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -185,9 +195,9 @@ fn readable(report: &MachineReport) -> Result<String, std::fmt::Error> {
             ("kernel", format!("{}, {}", machine.kernel.as_deref().unwrap_or("unknown"), machine.architecture)),
         ],
     )?;
-    if let Some(placement) = &report.placement {
-        let lines = placement.lines();
-        section("Placement", &lines.iter().map(|(name, value)| (name.as_str(), value.clone())).collect::<Vec<_>>())?;
+    let placement = report.placement.as_ref().map(|placement| ("Placement", placement.lines()));
+    for (title, lines) in placement.into_iter().chain([("Network", report.network.lines())]) {
+        section(title, &lines.iter().map(|(name, value)| (name.as_str(), value.clone())).collect::<Vec<_>>())?;
     }
     section(
         "Shared-memory provider",
@@ -242,6 +252,7 @@ mod tests {
         let report = MachineReport {
             machine: machine(),
             placement: placement::report(None),
+            network: network(),
             shared_memory,
             platforms: modelled(),
         };

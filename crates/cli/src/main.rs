@@ -5,6 +5,7 @@
 mod arguments;
 mod info;
 mod manual;
+mod nics;
 mod page;
 mod placement;
 mod plans;

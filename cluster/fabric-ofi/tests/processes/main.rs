@@ -25,6 +25,7 @@ const PROVIDERS: &[(&str, Option<&str>)] = &[
     ("sockets", Some("lo")),
     ("sockets, provider keys", Some("lo")),
     ("udp;ofi_rxd", Some("lo")),
+    ("verbs;ofi_rxm", None),
 ];
 
 /// A function with its path.

@@ -47,7 +47,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     lease: u32,
     /// Time limit of each program, in seconds.
-    #[arg(long, default_value_t = 180, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     within: u64,
     /// Do only the runs whose names contain this.
     #[arg(long, value_name = "PART", default_value = "")]
