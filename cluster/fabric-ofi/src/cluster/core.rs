@@ -178,23 +178,6 @@ impl Core {
         }
     }
 
-    /// Assigns a put its number among the puts to `rank`, and its number among all puts.
-    pub(super) fn count_put(&mut self, rank: u32) -> (u64, u64) {
-        (self.remote(rank).puts.begin(), self.puts.begin())
-    }
-
-    /// Records that a put is visible, or will never become visible.
-    pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
-        self.remote(rank).puts.end(number);
-        self.puts.end(among_all);
-    }
-
-    /// Returns whether a put is not visible yet, or has failed with an error that is not reported
-    /// yet.
-    pub(super) fn has_unreported(&self) -> bool {
-        !self.errors.is_empty() || !self.puts.is_past(self.puts.next())
-    }
-
     pub(super) fn remote(&mut self, rank: u32) -> &mut RemoteRank {
         self.ranks.entry(rank).or_default()
     }

@@ -1,5 +1,6 @@
 //! The state of communication with a rank of another node.
 
+use super::core::Core;
 use rdma_fabric::RegionKey;
 use std::collections::VecDeque;
 
@@ -70,6 +71,25 @@ pub(super) struct RemoteRank {
     pub(super) puts: Window,
     /// Number of notices to it that have not entered its notice queue.
     pub(super) notices: u64,
+}
+
+impl Core {
+    /// Assigns a put its number among the puts to `rank`, and its number among all puts.
+    pub(super) fn count_put(&mut self, rank: u32) -> (u64, u64) {
+        (self.remote(rank).puts.begin(), self.puts.begin())
+    }
+
+    /// Records that a put is visible, or will never become visible.
+    pub(super) fn end_put(&mut self, rank: u32, (number, among_all): (u64, u64)) {
+        self.remote(rank).puts.end(number);
+        self.puts.end(among_all);
+    }
+
+    /// Returns whether a put is not visible yet, or has failed with an error that is not reported
+    /// yet.
+    pub(super) fn has_unreported(&self) -> bool {
+        !self.errors.is_empty() || !self.puts.is_past(self.puts.next())
+    }
 }
 
 #[cfg(test)]
