@@ -25,7 +25,7 @@ const SHORTER: [(&str, &[&str]); 5] = [
     ("life", &["--side", "32", "--steps", "10"]),
 ];
 
-/// What programs set that are not started by a launcher: queues of libfabric that fit the device.
+/// The variable of programs that are not started by a launcher: queues of libfabric fit the device.
 const QUEUES: &str = "FI_UNIVERSE_SIZE=64";
 /// Bytes that a rank can register: machines have little memory.
 pub(super) const SEGMENT: &str = "ONESIDED_SEGMENT_BYTES=16777216";

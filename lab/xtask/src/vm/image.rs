@@ -1,4 +1,4 @@
-//! What machines read before they run programs: the first file system, with the modules that reach the
+//! The files that machines read before they run programs: the first file system, with the modules that reach the
 //! host's files, and keys and settings for ssh.
 
 use super::packages::{Packages, run};

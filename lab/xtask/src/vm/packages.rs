@@ -1,4 +1,4 @@
-//! What machines need: programs of this machine, and Debian's packages of a kernel and of sshd, which
+//! The requirements of machines: programs of this machine, and Debian's packages of a kernel and of sshd, which
 //! are unpacked, not installed.
 
 use std::{
@@ -61,7 +61,7 @@ pub(super) fn obstacle() -> Option<String> {
 }
 
 impl Packages {
-    /// Downloads and unpacks what is not in `root` yet.
+    /// Downloads and unpacks the packages that are not in `root` yet.
     ///
     /// # Errors
     /// The packages can't be downloaded.
