@@ -40,8 +40,10 @@ impl CellPart {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Agent {
     Cpu(Rank),
-    /// An operation of any rank.
+    /// A put or get of any rank.
     Network,
+    /// An atomic of any rank.
+    Atomic,
 }
 
 /// The location of a cell.
@@ -58,6 +60,10 @@ struct Cell {
     shared: bool,
     /// Whether its owner's CPU ever writes it.
     stored: bool,
+    /// Whether an atomic accesses it.
+    atomic: bool,
+    /// Whether anything but atomics accesses it.
+    plain: bool,
 }
 
 /// The memory of all ranks of a job, and the agents that have touched it. It only grows.
@@ -73,8 +79,10 @@ pub(crate) struct Cells {
     /// The names of words, by region and offset, and of [facts](Cells::name_of_fact).
     pub(crate) names: HashMap<(u32, u64), String>,
     pub(crate) contested: Contested,
-    /// Whether a cell that was treated as private has become shared since this flag was last
-    /// cleared.
+    /// Whether atomics are written later to cells that are accessed in other ways, too.
+    pub(crate) acknowledged: bool,
+    /// Whether a cell has been wrongly treated as private, or as accessed by atomics only, since
+    /// this flag was last cleared.
     pub(crate) grown: bool,
 }
 
@@ -165,15 +173,21 @@ impl Cells {
     fn touch(&mut self, agent: Agent, home: Home) -> u32 {
         let cells = &mut self.cells;
         let number = *self.numbers.entry(key(home)).or_insert_with(|| {
-            cells.push(Cell { home, cpu: None, shared: false, stored: false });
+            cells.push(Cell { home, cpu: None, shared: false, stored: false, atomic: false, plain: false });
             cells.len() as u32 - 1
         });
         let cell = &mut self.cells[number as usize];
         let before = cell.cpu;
         let shared = match agent {
             Agent::Cpu(rank) => *cell.cpu.get_or_insert(rank) != rank,
-            Agent::Network => true,
+            Agent::Network | Agent::Atomic => true,
         };
+        if agent == Agent::Atomic {
+            cell.atomic = true;
+        } else if !cell.plain {
+            cell.plain = true;
+            self.grown |= self.acknowledged && cell.atomic;
+        }
         if shared && !cell.shared {
             cell.shared = true;
             self.grown |= before.is_some() && matches!(home, Home::Memory(_));
@@ -189,9 +203,11 @@ impl Cells {
         self.cells[cell as usize].home
     }
 
-    /// Returns the cells that are touched by a CPU and also by other agents.
+    /// Returns the cells that are touched by a CPU and also by other agents or, where atomics are
+    /// written later, by an atomic and in other ways.
     pub(crate) fn shared(&self) -> Vec<Home> {
-        let touched = self.cells.iter().filter(|cell| cell.shared && cell.cpu.is_some());
+        let written_later = |cell: &Cell| self.acknowledged && cell.atomic && cell.plain;
+        let touched = self.cells.iter().filter(|cell| cell.shared && (cell.cpu.is_some() || written_later(cell)));
         touched.map(|cell| cell.home).filter(|home| matches!(home, Home::Memory(_))).collect()
     }
 
@@ -209,6 +225,11 @@ impl Cells {
     /// Returns whether its owner's CPU ever writes a cell.
     pub(crate) fn is_stored(&self, cell: u32) -> bool {
         self.cells[cell as usize].stored
+    }
+
+    /// Returns whether anything but atomics accesses a cell.
+    pub(crate) fn is_accessed_plainly(&self, cell: u32) -> bool {
+        self.cells[cell as usize].plain
     }
 
     /// Returns whether anything but its owner's CPU touches a cell.

@@ -54,7 +54,7 @@ impl Effect {
         let item = &state.items[place];
         let (access, bits) = match item.kind {
             _ if state.too_late(place).is_some() => return None,
-            ItemKind::Atomic => (Access::Atomic(item.amo()), state.read(item.at)),
+            ItemKind::Atomic => (Access::Atomic(item.amo()), state.found_by_atomics(item.at)),
             ItemKind::Begun => (Access::Atomic(item.amo()), item.at.place(item.bits)),
             ItemKind::Get | ItemKind::GetInto => (Access::Get, state.read(item.at)),
             ItemKind::Put => (Access::Put, item.bits),

@@ -48,6 +48,8 @@ pub struct Explorer<'a> {
     names: HashMap<(u32, u64), String>,
     reduced: bool,
     own_by_cpu: bool,
+    acknowledged: bool,
+    flushes_without_read: bool,
     set_up: Option<u32>,
     mortal: Ranks,
     together: bool,
@@ -76,6 +78,8 @@ impl<'a> Explorer<'a> {
             names: HashMap::new(),
             reduced: true,
             own_by_cpu: false,
+            acknowledged: false,
+            flushes_without_read: false,
             set_up: None,
             mortal: 0,
             together: false,
@@ -289,7 +293,8 @@ impl<'a> Explorer<'a> {
         Fut: Future<Output = ProgramResult<()>> + 'static,
     {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
-        let job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
+        let mut job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
+        job.acknowledged = self.acknowledged;
         if self.together { job.leave_together() } else { job }
     }
 }

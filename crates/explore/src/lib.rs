@@ -138,6 +138,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acknowledged;
 mod act;
 mod automaton;
 mod awaiting;

@@ -101,6 +101,8 @@ impl Live {
 pub struct LiveJob {
     live: Rc<RefCell<Live>>,
     caps: Caps,
+    /// Whether network interfaces acknowledge atomics before they have written them.
+    pub(crate) acknowledged: bool,
     sessions: Vec<Rc<Session>>,
     /// Each rank's program, the futures it has detached, and its helpers.
     tasks: Vec<Vec<Running>>,
@@ -151,7 +153,7 @@ impl LiveJob {
             tasks.push(vec![Running::program(task)]);
             sessions.push(session);
         }
-        LiveJob { live, caps, sessions, tasks }
+        LiveJob { live, caps, acknowledged: false, sessions, tasks }
     }
 
     /// Lets `rank` die at any moment before it has ended, as
@@ -216,7 +218,7 @@ impl LiveJob {
                 if let Some(effects) = &mut live.effects {
                     effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
-                live.state.happen(place);
+                live.state.happen(place, self.acknowledged && !self.caps.coherent_atomics);
                 for rank in [item.by, item.target] {
                     if let Some(awake) = live.awake.get_mut(rank.index()) {
                         *awake = true;
@@ -226,6 +228,12 @@ impl LiveJob {
             Event::Begin(place) => {
                 live.note(|timeline, cells, state| timeline.begins(cells, state, place));
                 live.state.begin(place);
+            }
+            Event::Write(place) => {
+                live.note(|timeline, cells, state| timeline.writes_out(cells, state, place));
+                let target = live.state.unwritten[place].at.rank;
+                let woken = live.state.write_out(place) | bit(target);
+                live.awake.iter_mut().enumerate().for_each(|(rank, awake)| *awake |= woken >> rank & 1 == 1);
             }
             Event::Tick(rank) => {
                 let clock = &mut live.state.ranks[rank.index()].clock;

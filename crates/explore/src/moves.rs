@@ -28,7 +28,10 @@ impl World<'_> {
             let mut number = 0;
             for place in 0..state.items.len() {
                 if state.items[place].by.index() == r as usize {
-                    if state.may_happen(place, self.order) || self.is_by_own_cpu(state, place) {
+                    if state.may_happen(place, self.order)
+                        || self.is_by_own_cpu(state, place)
+                        || self.is_flush_without_read(state, place)
+                    {
                         into.push(Move::Happen(r, number));
                         if self.may_begin(state, place)? {
                             into.push(Move::Begin(r, number));
@@ -39,6 +42,7 @@ impl World<'_> {
             }
         }
         self.losses(state, into);
+        self.writes(state, into)?;
         self.one_order_of_set_up(state, into);
         Ok(())
     }
@@ -158,8 +162,9 @@ impl World<'_> {
     /// later.
     pub(crate) fn may_begin(&mut self, state: &State, place: usize) -> Result<bool, Halt> {
         let item = &state.items[place];
-        let begins = item.kind == ItemKind::Atomic && !self.coherent && !self.is_by_own_cpu(state, place);
-        if !begins || state.too_late(place).is_some() {
+        // An atomic that is written later has read its word no later than a store that it loses.
+        let begins = item.kind == ItemKind::Atomic && !self.coherent && !self.acknowledged;
+        if !begins || self.is_by_own_cpu(state, place) || state.too_late(place).is_some() {
             return Ok(false);
         }
         let of_cpu = |other| self.is_by_own_cpu(state, other) && overlap(state.items[other].at, item.at);
@@ -171,9 +176,17 @@ impl World<'_> {
     }
 
     /// Returns whether the item at `place` is an atomic that does not wait for the network's.
-    fn is_by_own_cpu(&self, state: &State, place: usize) -> bool {
+    pub(crate) fn is_by_own_cpu(&self, state: &State, place: usize) -> bool {
         let item = &state.items[place];
         self.own_by_cpu && item.kind == ItemKind::Atomic && item.by == item.target
+    }
+
+    /// Returns the choices of the next move of `rank`; only `None` if it has no choice.
+    pub(crate) fn next_tasks(&self, state: &State, rank: Rank) -> Vec<Option<u8>> {
+        match self.automaton.local(state.ranks[rank.index()].local).choices() {
+            Some(tasks) if tasks != 0 => (0..64).filter(|task| tasks >> task & 1 == 1).map(Some).collect(),
+            _ => vec![None],
+        }
     }
 
     /// Returns whether the next act of `rank` may be a store to `word`.
@@ -181,10 +194,7 @@ impl World<'_> {
         if state.losses.is_dead(rank) {
             return Ok(false);
         }
-        let tasks = self.automaton.local(state.ranks[rank.index()].local).choices();
-        let tasks = (0..64).filter(|task| tasks.is_some_and(|tasks| tasks >> task & 1 == 1)).map(Some);
-        let tasks: Vec<_> = if tasks.clone().next().is_some() { tasks.collect() } else { vec![None] };
-        for task in tasks {
+        for task in self.next_tasks(state, rank) {
             let outlook = self.outlook(state, rank.number() as u8, task)?;
             if outlook.stores.is_some_and(|part| overlap(part, word)) {
                 return Ok(true);
@@ -193,8 +203,9 @@ impl World<'_> {
         Ok(false)
     }
 
-    /// While any rank is setting up, leaves only one of `moves`: one of such a rank if there is
-    /// any, or otherwise one by which something arrives.
+    /// While any rank is setting up, leaves only one of `moves`: the write of a word that atomics
+    /// have changed, or one of such a rank if there is any, or otherwise one by which something
+    /// arrives.
     pub(crate) fn one_order_of_set_up(&self, state: &State, moves: &mut Vec<Move>) {
         let Some(first) = self.set_up else { return };
         let cells = self.automaton.job.cells.borrow();
@@ -210,7 +221,10 @@ impl World<'_> {
             Move::Go(rank) | Move::GoWith(rank, _) | Move::Happen(rank, _) => sets_up(Rank::new((*rank).into())),
             _ => false,
         };
-        let one = moves.iter().find(of_set_up).or(moves.iter().find(|which| matches!(which, Move::Happen(..))));
+        let write = moves.iter().find(|which| matches!(which, Move::Write(..)));
+        let one = write
+            .or_else(|| moves.iter().find(of_set_up))
+            .or(moves.iter().find(|which| matches!(which, Move::Happen(..))));
         if let Some(one) = one.copied() {
             moves.clear();
             moves.push(one);
@@ -222,11 +236,8 @@ impl World<'_> {
         if state.losses.is_dead(rank) || self.has_ended(state, rank) {
             return Ok(None);
         }
-        let tasks = self.automaton.local(state.ranks[rank.index()].local).choices();
-        let tasks = (0..64).filter_map(|task| (tasks? >> task & 1 == 1).then_some(Some(task)));
-        let tasks = if tasks.clone().next().is_none() { vec![None] } else { tasks.collect() };
         let mut acts = Vec::new();
-        for task in tasks {
+        for task in self.next_tasks(state, rank) {
             if self.request_ahead(state, rank.number() as u8, task, |act| acts.push(act.clone()))?.goes_on {
                 return Ok(None);
             }

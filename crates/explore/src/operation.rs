@@ -96,7 +96,7 @@ impl RankHandle {
 
     pub(crate) fn post_atomic(&self, word: &Place, amo: Amo<u64>) -> Result<Posted> {
         self.usable(word)?;
-        let (at, target) = (self.word(Agent::Network, word), Holding::of(word.addr()));
+        let (at, target) = (self.word(Agent::Atomic, word), Holding::of(word.addr()));
         Ok(self.post(Pieces::new(), |slot| Op::Atomic { slot, target, at, amo }))
     }
 

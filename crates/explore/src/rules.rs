@@ -27,10 +27,11 @@ impl State {
                 PutOrder::SameTarget => self.flushed(item.by, item.target, place),
                 PutOrder::AllTargets => self.flushed(item.by, crate::state::ALL, place),
             },
-            ItemKind::Begun | ItemKind::Get | ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => true,
-            ItemKind::Put => self.is_its_turn(place),
+            ItemKind::Get | ItemKind::GetInto => !self.awaits_own_atomic(item.by, item.at),
+            ItemKind::Begun | ItemKind::Landing | ItemKind::PutFrom => true,
+            ItemKind::Put => self.is_its_turn(place) && !self.awaits_own_atomic(item.by, item.at),
             ItemKind::Notice => self.notice_may_arrive(place),
-            ItemKind::Flush => item.phase == Phase::Posted && self.flushed(item.by, item.target, place),
+            ItemKind::Flush => item.phase == Phase::Posted && self.has_flushed(place),
             // The first piece represents all of its operation.
             ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
                 item.phase == Phase::Happened && self.is_first(place) && self.happened(item.by, item.slot)
@@ -61,12 +62,19 @@ impl State {
     /// Returns whether all of an operation has happened.
     fn happened(&self, by: Rank, slot: HandleId) -> bool {
         self.items.iter().enumerate().filter(|(_, item)| item.by == by && item.slot == slot).all(|(place, item)| {
-            item.phase >= Phase::Happened || item.kind == ItemKind::Flush && self.flushed(by, item.target, place)
+            item.phase >= Phase::Happened || item.kind == ItemKind::Flush && self.has_flushed(place)
         })
     }
 
-    /// Lets the item at `place` take effect.
-    pub(crate) fn happen(&mut self, place: usize) {
+    /// Returns whether everything that the flush at `place` waits for has arrived.
+    fn has_flushed(&self, place: usize) -> bool {
+        let flush = &self.items[place];
+        self.flushed(flush.by, flush.target, place) && self.has_written(flush.by, flush.target)
+    }
+
+    /// Lets the item at `place` take effect; an atomic that is `written_later`, in the network
+    /// interface only.
+    pub(crate) fn happen(&mut self, place: usize, written_later: bool) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
         }
@@ -74,7 +82,7 @@ impl State {
         let heard = item.slot != NO_HANDLE;
         match item.kind {
             ItemKind::Atomic => {
-                let old = self.change(item.at, item.amo());
+                let old = if written_later { self.execute(&item) } else { self.change(item.at, item.amo()) };
                 self.over(place, old);
             }
             ItemKind::Begun => {
@@ -190,7 +198,7 @@ impl State {
         match act {
             Act::Post(op) => self.post(rank, op),
             Act::Forget(slot) => self.release(rank, *slot),
-            Act::Drop(holding) => self.drops.add(*holding),
+            Act::Drop(holding) => self.drop_region(*holding),
             _ => {}
         }
     }
@@ -218,7 +226,7 @@ impl State {
             }
             Act::Detach => Answer::Task(0),
             Act::Drop(holding) => {
-                self.drops.add(*holding);
+                self.drop_region(*holding);
                 Answer::Done
             }
             Act::IsDropped(holding) => Answer::Value(u64::from(self.drops.contains(*holding))),

@@ -73,6 +73,7 @@ impl Dice {
             let kind = match event {
                 Event::Go(_) | Event::Learn { .. } => 0,
                 Event::Happen(place) | Event::Begin(place) => 1 + usize::from(job.is_put(*place)),
+                Event::Write(_) => 2,
                 Event::Tick(_) => 3,
                 Event::Die(_) => return 0,
             };

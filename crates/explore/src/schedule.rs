@@ -4,7 +4,8 @@
 //! more than their owner's CPU, and that rank 1's region 1 may be addressed after it was dropped;
 //! all of this determines where ranks stop. Then rank 1's CPU ran, and the first operation that it
 //! had in flight happened. `B2` is a run of task 2 on rank 1's CPU, `b0'` the read of an atomic
-//! that writes later, and `b!` a jump of rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0
+//! that writes later, `b0=` the write of the first word that atomics have changed in rank 1's network
+//! interface, and `b!` a jump of rank 1's clock. `b~` is rank 1's death, `a?b` is rank 0
 //! learning of it, and `b-` is the loss of rank 1's operations in flight when no rank is left to
 //! learn of the death.
 
@@ -58,6 +59,7 @@ impl fmt::Display for Schedule {
                 Move::GoWith(rank, task) => write!(f, "{}{task}", upper(rank.into()))?,
                 Move::Happen(rank, number) => write!(f, "{}{number}", lower(rank))?,
                 Move::Begin(rank, number) => write!(f, "{}{number}'", lower(rank))?,
+                Move::Write(rank, number) => write!(f, "{}{number}=", lower(rank))?,
                 Move::Tick(rank) => write!(f, "{}!", lower(rank))?,
                 Move::Die(rank) => write!(f, "{}~", lower(rank))?,
                 Move::Learn(rank, lost) => write!(f, "{}?{}", lower(rank), lower(lost))?,
@@ -106,6 +108,7 @@ fn read_moves(text: &str) -> Option<Vec<Move>> {
             (b'A'..=b'Z', None) => Move::Go(letter - b'A'),
             (b'A'..=b'Z', Some(task)) => Move::GoWith(letter - b'A', task),
             (b'a'..=b'z', Some(number)) if rest.next_if_eq(&b'\'').is_some() => Move::Begin(letter - b'a', number),
+            (b'a'..=b'z', Some(number)) if rest.next_if_eq(&b'=').is_some() => Move::Write(letter - b'a', number),
             (b'a'..=b'z', Some(number)) => Move::Happen(letter - b'a', number),
             (b'a'..=b'z', None) => match rest.next()? {
                 b'!' => Move::Tick(letter - b'a'),
@@ -144,10 +147,11 @@ mod tests {
                 Move::Learn(0, 1),
                 Move::Vanish(25),
                 Move::Begin(1, 2),
+                Move::Write(2, 10),
             ],
         };
-        assert_eq!(schedule.to_string(), "B65536+80,f2,C1-:AB12z3c!Cb~a?bz-b2'");
-        assert_eq!(Schedule::read("B65536+80,f2,C1-:AB12 z3c!\nC b~a?b z- b2'"), Some(schedule));
+        assert_eq!(schedule.to_string(), "B65536+80,f2,C1-:AB12z3c!Cb~a?bz-b2'c10=");
+        assert_eq!(Schedule::read("B65536+80,f2,C1-:AB12 z3c!\nC b~a?b z- b2' c10="), Some(schedule));
         assert_eq!(
             Schedule::read(":"),
             Some(Schedule { shared: Vec::new(), contested: Vec::new(), moves: Vec::new() })

@@ -1,6 +1,7 @@
 //! One state of a job: memory, operations in flight, and the state of each rank.
 
 use crate::{
+    acknowledged::Unwritten,
     act::{HandleId, NO_HANDLE, Op},
     automaton::LocalId,
     cell::CellPart,
@@ -184,6 +185,8 @@ pub(crate) struct State {
     pub(crate) notices: Vec<(Rank, Notice)>,
     pub(crate) losses: Losses,
     pub(crate) drops: Drops,
+    /// Words that atomics have changed and not yet written, by cell.
+    pub(crate) unwritten: Vec<Unwritten>,
 }
 
 impl Clone for State {
@@ -200,6 +203,7 @@ impl Clone for State {
         self.notices.clone_from(&from.notices);
         self.losses.assign(&from.losses);
         self.drops.assign(&from.drops);
+        self.unwritten.clone_from(&from.unwritten);
     }
 }
 
@@ -326,6 +330,7 @@ impl State {
         }
         self.losses.mix(&mut mix);
         self.drops.mix(&mut mix);
+        self.unwritten.iter().for_each(|unwritten| unwritten.mix(&mut mix));
         mix.end()
     }
 }

@@ -2,6 +2,7 @@
 //! arrivals, and the operations that had not arrived at the end.
 
 use crate::{
+    acknowledged::Unwritten,
     act::{Act, Answer},
     cell::{CellPart, Cells},
     dropped::Holding,
@@ -107,7 +108,7 @@ impl Timeline {
         let there = || place(cells, item.at);
         let text = match item.kind {
             ItemKind::Atomic => {
-                let old = item.at.get(state.read(item.at));
+                let old = item.at.get(state.found_by_atomics(item.at));
                 format!("← {} at {}: {old:#x} becomes {:#x}", atomic(item.amo()), there(), item.amo().apply(old))
             }
             ItemKind::Begun => {
@@ -130,6 +131,13 @@ impl Timeline {
             ItemKind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };
         self.line(item.by, text);
+    }
+
+    /// Records that the word at `place_of` of those that atomics have changed is about to be written.
+    pub(crate) fn writes_out(&mut self, cells: &Cells, state: &State, place_of: usize) {
+        let Unwritten { at, word, bits, .. } = state.unwritten[place_of];
+        let (old, new) = (word.get(state.read(word)), word.get(bits));
+        self.line(at.rank, format!("← its network interface writes {}: {old:#x} becomes {new:#x}", place(cells, word)));
     }
 
     pub(crate) fn record(&mut self, cells: &Cells, rank: Rank, act: &Act) {

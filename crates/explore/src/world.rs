@@ -31,6 +31,8 @@ pub(crate) enum Move {
     Happen(u8, u8),
     /// The n-th part of them, an atomic, reads its word and will write it later.
     Begin(u8, u8),
+    /// The n-th word that atomics have changed in a rank's network interface is written to memory.
+    Write(u8, u8),
     /// A rank's clock reaches its next deadline.
     Tick(u8),
     /// A rank that may die dies.
@@ -61,6 +63,10 @@ pub(crate) struct World<'a> {
     /// Whether a rank's atomics on its own memory are executed by its CPU, and so may occur in the
     /// middle of atomics of the network.
     pub(crate) own_by_cpu: bool,
+    /// Whether network interfaces acknowledge atomics before they have written them.
+    pub(crate) acknowledged: bool,
+    /// Whether a flush waits for acknowledgements only.
+    pub(crate) flushes_without_read: bool,
     /// Whether acts that no other rank can observe happen immediately. Otherwise there are more
     /// states, but the same outcomes.
     pub(crate) reduced: bool,
@@ -123,9 +129,11 @@ impl World<'_> {
                 let rank = Rank::new(rank.into());
                 self.notice_lateness(state, place)?;
                 self.note(|timeline, cells| timeline.happens(cells, state, place));
-                state.happen(place);
+                let written_later = self.is_written_later(state, place);
+                state.happen(place, written_later);
                 self.resume_immediately(state, rank)
             }
+            Move::Write(rank, number) => self.write_out(state, Rank::new(rank.into()), number),
         }
     }
 

@@ -109,6 +109,32 @@ impl Exploration {
         }
     }
 
+    /// Returns the same job over network interfaces that acknowledge operations before their effects
+    /// are visible: the result must be the same.
+    #[must_use]
+    pub fn acknowledged(&self) -> Self {
+        let explorer = self.explorer.clone();
+        Exploration {
+            name: format!("{}, acknowledged", self.name),
+            explorer: Rc::new(move || explorer().acknowledged()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the same job over a provider whose flush waits for acknowledgements and not for a
+    /// read behind them: a violation must be found.
+    #[must_use]
+    pub fn with_flushes_without_read(&self) -> Self {
+        let explorer = self.explorer.clone();
+        Exploration {
+            name: format!("{}, flushes without a read", self.name),
+            size: Size::Test,
+            expected: Expected::Violated { saying: "", within: 500_000 },
+            explorer: Rc::new(move || explorer().acknowledged().flushes_without_read()),
+            program: self.program.clone(),
+        }
+    }
+
     /// Returns whether the job's explorer guarantees that atomics are atomic with respect to puts
     /// and stores.
     pub fn promises_coherence(&self) -> bool {

@@ -26,6 +26,33 @@ impl Explorer<'_> {
         self
     }
 
+    /// Explores network interfaces that acknowledge operations before their effects are visible, as
+    /// those of InfiniBand do. Puts are so in every exploration. In this one an atomic, too, is
+    /// complete before its word is written: other atomics, and operations of its poster, find the
+    /// new value at once; CPUs and operations of other ranks find it later, at the latest when a
+    /// flush that its poster has begun afterwards is complete. A put or store to the word is lost if
+    /// it comes in between. So a provider over such an interface does not keep O3 and O15 for
+    /// atomics, unless it waits for a read behind each; a protocol that passes does not need that.
+    ///
+    /// Has no effect where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is
+    /// promised. Two values that atomics write to a word without a CPU seeing the first of them may
+    /// be one write.
+    #[must_use]
+    pub fn acknowledged(mut self) -> Self {
+        self.acknowledged = true;
+        self
+    }
+
+    /// Ends a flush when the operations before it are acknowledged, which they are at any time after
+    /// they were posted, and not when a read behind them has returned: such a provider breaks the
+    /// contract (O5), and protocols over it must fail. This mutant shows that a check can fail. Only
+    /// exhaustive explorations support it, not [random runs](Explorer::sample).
+    #[must_use]
+    pub fn flushes_without_read(mut self) -> Self {
+        self.flushes_without_read = true;
+        self
+    }
+
     /// Returns whether atomics are also guaranteed to be atomic with respect to puts and stores.
     pub fn promises_coherence(&self) -> bool {
         self.caps.coherent_atomics
@@ -34,6 +61,7 @@ impl Explorer<'_> {
     pub(super) fn world<'s>(&self, start: &'s Start<'s>) -> World<'s> {
         let cells = Rc::new(RefCell::new(Cells::named(&self.names)));
         cells.borrow_mut().contested.all = !self.reduced;
+        cells.borrow_mut().acknowledged = self.acknowledged && self.reduced;
         let job = JobConfig {
             facts: facts(self.nodes.clone(), self.caps),
             start,
@@ -46,6 +74,8 @@ impl Explorer<'_> {
             order: self.caps.put_order,
             coherent: self.caps.coherent_atomics,
             own_by_cpu: self.own_by_cpu,
+            acknowledged: self.acknowledged,
+            flushes_without_read: self.flushes_without_read,
             reduced: self.reduced,
             set_up: self.set_up,
             timeline: None,

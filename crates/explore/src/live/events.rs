@@ -14,6 +14,9 @@ pub enum Event {
     /// The n-th part, an atomic if [`rdma_fabric::Caps::coherent_atomics`] is not guaranteed, reads
     /// its word and will write it later.
     Begin(usize),
+    /// The n-th word that atomics have changed in a network interface is written to memory, under
+    /// [`Explorer::acknowledged`](crate::Explorer::acknowledged).
+    Write(usize),
     /// A rank's clock reaches its next deadline.
     Tick(Rank),
     /// A [mortal](LiveJob::mortal) rank dies. This event need not be chosen.
@@ -40,7 +43,8 @@ impl LiveJob {
         // In live jobs, a handle knows as soon as its operation has happened.
         let news = |place: &usize| !live.state.only_reports(*place) && live.state.may_happen(*place, order);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
-        if !self.caps.coherent_atomics {
+        into.extend((0..live.state.unwritten.len()).map(Event::Write));
+        if !self.caps.coherent_atomics && !self.acknowledged {
             into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
         }
         into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
@@ -74,6 +78,7 @@ impl LiveJob {
     pub fn actor(&self, event: Event) -> Rank {
         match event {
             Event::Go(rank) | Event::Tick(rank) | Event::Die(rank) | Event::Learn { by: rank, .. } => rank,
+            Event::Write(place) => self.live.borrow().state.unwritten[place].at.rank,
             Event::Happen(place) | Event::Begin(place) => self.live.borrow().state.items[place].by,
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of the explorer itself: the outcomes that its fabric allows, its findings, the wording of
 //! its findings, and its search.
 
+mod acknowledged;
 mod bounds;
 mod coherence;
 mod copies;

@@ -20,6 +20,8 @@ struct Comparison {
     mortal: u32,
     /// Whether atomics are also atomic with respect to puts and stores.
     coherent: bool,
+    /// Whether atomics that are not are complete before they are visible.
+    acknowledged: bool,
     /// Whether puts to one target keep their order.
     in_order: bool,
     drops: bool,
@@ -34,6 +36,7 @@ const USUAL: Comparison = Comparison {
     order: PutOrder::None,
     mortal: 0,
     coherent: true,
+    acknowledged: false,
     in_order: false,
     drops: false,
     helped: false,
@@ -51,7 +54,8 @@ fn compare(comparisons: &[Comparison]) {
 }
 
 fn compare_programs(comparison: Comparison) {
-    let Comparison { ranks, lines, programs, order, mortal, coherent, in_order, drops, helped } = comparison;
+    let Comparison { ranks, lines, programs, order, mortal, coherent, acknowledged, in_order, drops, helped } =
+        comparison;
     let (mut caps, mut saved, mut most, mut compared, mut died) = (Caps::weakest(), 0i64, 0, 0, 0);
     (caps.put_order, caps.coherent_atomics, caps.puts_in_order) = (order, coherent, in_order);
     caps.helpers = helped;
@@ -61,6 +65,7 @@ fn compare_programs(comparison: Comparison) {
             (0..ranks).map(|_| (0..lines).map(|_| dice.line(ranks as u64, drops)).collect()).collect();
         let with = |explorer: Explorer<'_>| {
             let explorer = if drops { explorer } else { explorer.leave_together() };
+            let explorer = if acknowledged { explorer.acknowledged() } else { explorer };
             let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
             ends(explorer.caps(caps).state_limit(400_000), &program, helped, drops)
         };
@@ -91,6 +96,17 @@ fn with_lost_writes_ranks_end_in_the_same_ways() {
         Comparison { programs: 60, ..lossy },
         Comparison { order: PutOrder::SameTarget, mortal: 1, ..lossy },
         Comparison { ranks: 3, lines: 2, programs: 30, ..lossy },
+    ]);
+}
+
+#[test]
+fn with_early_acknowledgements_ranks_end_in_the_same_ways() {
+    let early = Comparison { coherent: false, acknowledged: true, ..USUAL };
+    compare(&[
+        Comparison { programs: 60, ..early },
+        Comparison { order: PutOrder::SameTarget, mortal: 1, drops: true, ..early },
+        Comparison { ranks: 3, lines: 2, programs: 30, ..early },
+        Comparison { lines: 2, helped: true, ..early },
     ]);
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Only explorations that take less than some seconds each.
     #[arg(long)]
     quick: bool,
+    /// Over network interfaces that acknowledge operations before their effects are visible.
+    #[arg(long)]
+    acknowledged: bool,
     /// Leave out the explorations that `cargo test` runs (with a tenth of the random runs).
     #[arg(long)]
     untested: bool,
@@ -81,7 +84,8 @@ fn wanted(options: &Options) -> Vec<Exploration> {
             && !(options.untested && exploration.is_tested())
             && (options.only.is_empty() || named)
     };
-    explorations().into_iter().filter(wanted).collect()
+    let selected = explorations().into_iter().filter(wanted);
+    selected.map(|job| if options.acknowledged { job.acknowledged() } else { job }).collect()
 }
 
 /// Explores all of them, some at a time; returns their rows in order.
