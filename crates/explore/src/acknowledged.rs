@@ -1,24 +1,35 @@
 //! A network interface that acknowledges an atomic before it has written the word to memory.
 //!
 //! Puts need no rule of their own: in every exploration they are complete before they are visible,
-//! and a flush, the provider's read behind them, makes them visible. An atomic is in addition
-//! *executed* at one moment, when other atomics and its poster's operations find its result, and
-//! *written* at a later one, when everything else finds it. Whatever a CPU or a put has written to
-//! the word in between is lost then. Atomics on a word that is not yet written change the waiting
-//! value, so one write may stand for several of them.
+//! and a flush, the provider's read behind them, makes them visible. An atomic is *executed* at one
+//! moment, when other atomics and its poster's operations find its result, and *written* at a later
+//! one, when everything else finds it; then the provider's read behind it returns, and it is
+//! complete. Whatever a CPU or a put has written to the word in between is lost. Atomics on a word
+//! that is not yet written change the waiting value, so one write may stand for several of them.
 
 use crate::{
-    act::Act,
+    act::{Act, NO_HANDLE},
     cell::CellPart,
     dropped::Holding,
     loss::{Ranks, bit},
     mix::Mix,
     rules::overlap,
     schedule::MOST_RANKS,
-    state::{ALL, Item, ItemKind, Phase, State},
+    state::{ALL, Item, ItemKind, Operand, Phase, State},
     world::{Halt, Move, World},
 };
 use rdma_fabric::{Amo, Rank};
+
+/// The way in which an atomic takes effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Execution {
+    /// In memory, at one moment.
+    Memory,
+    /// In the network interface; it is complete when its word is written.
+    Interface,
+    /// In the network interface; it is complete when it is acknowledged.
+    Unread,
+}
 
 /// A word that atomics have changed in a network interface and not in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,13 +58,14 @@ impl State {
         unwritten.fold(self.read(word), |bits, newer| bits & !newer.word.mask | newer.bits & word.mask)
     }
 
-    /// Lets a network interface execute `atomic` and write its word later. Returns the previous
-    /// value of the word.
-    pub(crate) fn execute(&mut self, atomic: &Item) -> u64 {
+    /// Lets a network interface execute the atomic at `place` and write its word later. A comparison
+    /// that fails writes nothing, and so is complete.
+    pub(crate) fn execute(&mut self, place: usize, execution: Execution) {
+        let atomic = self.items[place];
         let word = atomic.at;
         let old = word.get(self.found_by_atomics(word));
         if matches!(atomic.amo(), Amo::CompareSwap { expected, .. } if expected != old) {
-            return old;
+            return self.over(place, old);
         }
         let mut by = bit(atomic.by);
         // Words of another width that overlap are written first.
@@ -65,15 +77,26 @@ impl State {
             }
         }
         let new = Unwritten { at: atomic.there(), word, bits: word.place(atomic.amo().apply(old)), by };
-        let place = self.unwritten.partition_point(|known| (known.word.cell, known.word.mask) < (word.cell, word.mask));
-        self.unwritten.insert(place, new);
-        old
+        let at = self.unwritten.partition_point(|known| (known.word.cell, known.word.mask) < (word.cell, word.mask));
+        self.unwritten.insert(at, new);
+        if execution == Execution::Unread || atomic.slot == NO_HANDLE {
+            self.over(place, old);
+        } else {
+            let executed = &mut self.items[place];
+            (executed.kind, executed.operand, executed.bits) = (ItemKind::Executed, Operand::None, old);
+        }
     }
 
     /// Writes an unwritten word to memory. Returns the posters of the atomics.
     pub(crate) fn write_out(&mut self, place: usize) -> Ranks {
         let Unwritten { word, bits, by, .. } = self.unwritten.remove(place);
         self.write(word, bits);
+        for place in 0..self.items.len() {
+            let Item { kind, at, bits, .. } = self.items[place];
+            if kind == ItemKind::Executed && at == word {
+                self.over(place, bits);
+            }
+        }
         by
     }
 
@@ -106,14 +129,19 @@ impl State {
 }
 
 impl World<'_> {
-    /// Returns whether the item at `place` is an atomic that the network interface executes now and
-    /// writes later. A word that only atomics access could as well be written at once.
-    pub(crate) fn is_written_later(&self, state: &State, place: usize) -> bool {
-        let item = &state.items[place];
-        let by_interface = self.acknowledged && !self.coherent && !self.is_by_own_cpu(state, place);
-        by_interface
-            && item.kind == ItemKind::Atomic
-            && (!self.reduced || self.automaton.job.cells.borrow().is_accessed_plainly(item.at.cell))
+    /// Returns the way in which the item at `place`, if it is an atomic, takes effect. A word that
+    /// only atomics access could as well be written at once.
+    pub(crate) fn execution(&self, state: &State, place: usize) -> Execution {
+        let Item { kind, at: CellPart { cell, .. }, .. } = state.items[place];
+        let by_interface = self.acknowledged && !self.coherent && kind == ItemKind::Atomic;
+        let by_interface = by_interface && !self.is_by_own_cpu(state, place);
+        if !by_interface || self.reduced && !self.automaton.job.cells.borrow().is_accessed_plainly(cell) {
+            Execution::Memory
+        } else if self.atomics_without_read {
+            Execution::Unread
+        } else {
+            Execution::Interface
+        }
     }
 
     /// Collects the words that may be written, unless that could make no difference yet: a write

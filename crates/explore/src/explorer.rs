@@ -3,6 +3,7 @@
 mod run;
 
 use crate::{
+    acknowledged::Execution,
     cell::Cells,
     checks::{Checks, View, named},
     effect::Effect,
@@ -49,6 +50,7 @@ pub struct Explorer<'a> {
     reduced: bool,
     own_by_cpu: bool,
     acknowledged: bool,
+    atomics_without_read: bool,
     flushes_without_read: bool,
     set_up: Option<u32>,
     mortal: Ranks,
@@ -79,6 +81,7 @@ impl<'a> Explorer<'a> {
             reduced: true,
             own_by_cpu: false,
             acknowledged: false,
+            atomics_without_read: false,
             flushes_without_read: false,
             set_up: None,
             mortal: 0,
@@ -294,7 +297,11 @@ impl<'a> Explorer<'a> {
     {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
         let mut job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
-        job.acknowledged = self.acknowledged;
+        job.execution = match (self.acknowledged && !self.caps.coherent_atomics, self.atomics_without_read) {
+            (false, _) => Execution::Memory,
+            (true, false) => Execution::Interface,
+            (true, true) => Execution::Unread,
+        };
         if self.together { job.leave_together() } else { job }
     }
 }

@@ -9,6 +9,7 @@ mod events;
 pub use events::Event;
 
 use crate::{
+    acknowledged::Execution,
     act::{Act, Answer},
     cell::Cells,
     checks::View,
@@ -101,8 +102,8 @@ impl Live {
 pub struct LiveJob {
     live: Rc<RefCell<Live>>,
     caps: Caps,
-    /// Whether network interfaces acknowledge atomics before they have written them.
-    pub(crate) acknowledged: bool,
+    /// The way in which atomics take effect.
+    pub(crate) execution: Execution,
     sessions: Vec<Rc<Session>>,
     /// Each rank's program, the futures it has detached, and its helpers.
     tasks: Vec<Vec<Running>>,
@@ -153,7 +154,7 @@ impl LiveJob {
             tasks.push(vec![Running::program(task)]);
             sessions.push(session);
         }
-        LiveJob { live, caps, acknowledged: false, sessions, tasks }
+        LiveJob { live, caps, execution: Execution::Memory, sessions, tasks }
     }
 
     /// Lets `rank` die at any moment before it has ended, as
@@ -218,7 +219,7 @@ impl LiveJob {
                 if let Some(effects) = &mut live.effects {
                     effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
-                live.state.happen(place, self.acknowledged && !self.caps.coherent_atomics);
+                live.state.happen(place, self.execution);
                 for rank in [item.by, item.target] {
                     if let Some(awake) = live.awake.get_mut(rank.index()) {
                         *awake = true;

@@ -9,6 +9,7 @@
 //! write.
 
 use crate::{
+    acknowledged::Execution,
     act::{Act, Answer, HandleId, NO_HANDLE},
     cell::CellPart,
     loss::bit,
@@ -29,6 +30,8 @@ impl State {
             },
             ItemKind::Get | ItemKind::GetInto => !self.awaits_own_atomic(item.by, item.at),
             ItemKind::Begun | ItemKind::Landing | ItemKind::PutFrom => true,
+            // The write of its word completes it.
+            ItemKind::Executed => false,
             ItemKind::Put => self.is_its_turn(place) && !self.awaits_own_atomic(item.by, item.at),
             ItemKind::Notice => self.notice_may_arrive(place),
             ItemKind::Flush => item.phase == Phase::Posted && self.has_flushed(place),
@@ -72,17 +75,17 @@ impl State {
         self.flushed(flush.by, flush.target, place) && self.has_written(flush.by, flush.target)
     }
 
-    /// Lets the item at `place` take effect; an atomic that is `written_later`, in the network
-    /// interface only.
-    pub(crate) fn happen(&mut self, place: usize, written_later: bool) {
+    /// Lets the item at `place` take effect, an atomic by `execution`.
+    pub(crate) fn happen(&mut self, place: usize, execution: Execution) {
         if let Some(holding) = self.too_late(place) {
             return self.comes_too_late(place, holding);
         }
         let item = self.items[place];
         let heard = item.slot != NO_HANDLE;
         match item.kind {
+            ItemKind::Atomic if execution != Execution::Memory => self.execute(place, execution),
             ItemKind::Atomic => {
-                let old = if written_later { self.execute(&item) } else { self.change(item.at, item.amo()) };
+                let old = self.change(item.at, item.amo());
                 self.over(place, old);
             }
             ItemKind::Begun => {
@@ -125,6 +128,7 @@ impl State {
                 }
                 self.items.remove(place);
             }
+            ItemKind::Executed => {}
             ItemKind::Flush | ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
                 for piece in &mut self.items {
                     if piece.by == item.by && piece.slot == item.slot {
@@ -135,7 +139,7 @@ impl State {
         }
     }
 
-    fn over(&mut self, place: usize, bits: u64) {
+    pub(crate) fn over(&mut self, place: usize, bits: u64) {
         if self.items[place].slot == NO_HANDLE {
             self.items.remove(place);
         } else {
@@ -183,7 +187,15 @@ impl State {
     /// Removes items that can have no further effect because their handles have been dropped.
     pub(crate) fn forget_the_unheard(&mut self) {
         let silent = |item: &Item| {
-            matches!(item.kind, ItemKind::Complete | ItemKind::Get | ItemKind::Flush | ItemKind::Lost | ItemKind::Stale)
+            matches!(
+                item.kind,
+                ItemKind::Executed
+                    | ItemKind::Complete
+                    | ItemKind::Get
+                    | ItemKind::Flush
+                    | ItemKind::Lost
+                    | ItemKind::Stale
+            )
         };
         self.items.retain(|item| item.slot != NO_HANDLE || !silent(item));
     }

@@ -46,6 +46,9 @@ pub(crate) enum ItemKind {
     Atomic,
     /// An atomic that has read its word (`bits`) and not written it yet.
     Begun,
+    /// An atomic that has been executed in a network interface (`bits` is the previous value), and
+    /// whose word is not yet written.
+    Executed,
     Get,
     /// A get into registered memory.
     GetInto,
@@ -134,8 +137,13 @@ impl Item {
                 mix.add(b);
             }
             ItemKind::GetInto | ItemKind::Landing | ItemKind::PutFrom => mix.add(self.own.mask),
-            ItemKind::Get | ItemKind::Put | ItemKind::Flush | ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => {
-            }
+            ItemKind::Executed
+            | ItemKind::Get
+            | ItemKind::Put
+            | ItemKind::Flush
+            | ItemKind::Complete
+            | ItemKind::Lost
+            | ItemKind::Stale => {}
         }
     }
 

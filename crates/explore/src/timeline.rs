@@ -126,7 +126,7 @@ impl Timeline {
             }
             ItemKind::Notice => format!("← notice {:#x} arrives at {}", item.bits, item.target),
             ItemKind::Flush => "flush is complete".to_owned(),
-            ItemKind::Complete => format!("handle {} knows", item.slot),
+            ItemKind::Executed | ItemKind::Complete => format!("handle {} knows", item.slot),
             ItemKind::Stale => format!("handle {} knows that it came too late", item.slot),
             ItemKind::Lost => format!("handle {} knows that {} is lost", item.slot, item.target),
         };

@@ -97,6 +97,7 @@ fn named(cells: &Cells, item: &Item) -> String {
         ItemKind::Flush if item.target == ALL => "flush of all".to_owned(),
         ItemKind::Flush => format!("flush of {}", item.target),
         ItemKind::Begun => format!("write of {} at {}", atomic(item.amo()), there()),
+        ItemKind::Executed => format!("write of an atomic at {}", there()),
         ItemKind::Complete | ItemKind::Lost | ItemKind::Stale => "operation".to_owned(),
     }
 }

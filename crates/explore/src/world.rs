@@ -63,8 +63,10 @@ pub(crate) struct World<'a> {
     /// Whether a rank's atomics on its own memory are executed by its CPU, and so may occur in the
     /// middle of atomics of the network.
     pub(crate) own_by_cpu: bool,
-    /// Whether network interfaces acknowledge atomics before they have written them.
+    /// Whether network interfaces execute atomics before they have written their words.
     pub(crate) acknowledged: bool,
+    /// Whether an atomic waits for its acknowledgement only.
+    pub(crate) atomics_without_read: bool,
     /// Whether a flush waits for acknowledgements only.
     pub(crate) flushes_without_read: bool,
     /// Whether acts that no other rank can observe happen immediately. Otherwise there are more
@@ -129,8 +131,8 @@ impl World<'_> {
                 let rank = Rank::new(rank.into());
                 self.notice_lateness(state, place)?;
                 self.note(|timeline, cells| timeline.happens(cells, state, place));
-                let written_later = self.is_written_later(state, place);
-                state.happen(place, written_later);
+                let execution = self.execution(state, place);
+                state.happen(place, execution);
                 self.resume_immediately(state, rank)
             }
             Move::Write(rank, number) => self.write_out(state, Rank::new(rank.into()), number),

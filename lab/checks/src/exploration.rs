@@ -110,7 +110,7 @@ impl Exploration {
     }
 
     /// Returns the same job over network interfaces that acknowledge operations before their effects
-    /// are visible: the result must be the same.
+    /// are visible, under a provider that waits for reads behind them: the result must be the same.
     #[must_use]
     pub fn acknowledged(&self) -> Self {
         let explorer = self.explorer.clone();

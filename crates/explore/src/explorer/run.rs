@@ -27,12 +27,13 @@ impl Explorer<'_> {
     }
 
     /// Explores network interfaces that acknowledge operations before their effects are visible, as
-    /// those of InfiniBand do. Puts are so in every exploration. In this one an atomic, too, is
-    /// complete before its word is written: other atomics, and operations of its poster, find the
-    /// new value at once; CPUs and operations of other ranks find it later, at the latest when a
-    /// flush that its poster has begun afterwards is complete. A put or store to the word is lost if
-    /// it comes in between. So a provider over such an interface does not keep O3 and O15 for
-    /// atomics, unless it waits for a read behind each; a protocol that passes does not need that.
+    /// InfiniBand's may, under a provider that waits for a read behind them, on the same queue pair,
+    /// where the contract requires visibility. Puts are so in every exploration: a flush is the
+    /// read. Here an atomic, too, is executed before its word is written: other atomics, and
+    /// operations of its poster, find the new value at once; CPUs and operations of other ranks find
+    /// it later, at the latest when its handle, or a flush that its poster has begun afterwards, is
+    /// complete. A put or store to the word in between is lost. So O15 holds for each of the two
+    /// groups only.
     ///
     /// Has no effect where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is
     /// promised. Two values that atomics write to a word without a CPU seeing the first of them may
@@ -40,6 +41,15 @@ impl Explorer<'_> {
     #[must_use]
     pub fn acknowledged(mut self) -> Self {
         self.acknowledged = true;
+        self
+    }
+
+    /// Under [`Explorer::acknowledged`], completes an atomic that is acknowledged, without a read
+    /// behind it: such a provider breaks the contract (O3), and protocols over it may fail. This
+    /// mutant shows which protocols need the read.
+    #[must_use]
+    pub fn atomics_without_read(mut self) -> Self {
+        self.atomics_without_read = true;
         self
     }
 
@@ -75,6 +85,7 @@ impl Explorer<'_> {
             coherent: self.caps.coherent_atomics,
             own_by_cpu: self.own_by_cpu,
             acknowledged: self.acknowledged,
+            atomics_without_read: self.atomics_without_read,
             flushes_without_read: self.flushes_without_read,
             reduced: self.reduced,
             set_up: self.set_up,

@@ -1,7 +1,7 @@
 //! The possible events of a job in which the driver chooses the next one.
 
 use super::{Live, LiveJob};
-use crate::{loss::bit, state::ItemKind};
+use crate::{acknowledged::Execution, loss::bit, state::ItemKind};
 use rdma_fabric::Rank;
 
 /// A possible next event of a [`LiveJob`].
@@ -44,7 +44,7 @@ impl LiveJob {
         let news = |place: &usize| !live.state.only_reports(*place) && live.state.may_happen(*place, order);
         into.extend((0..live.state.items.len()).filter(news).map(Event::Happen));
         into.extend((0..live.state.unwritten.len()).map(Event::Write));
-        if !self.caps.coherent_atomics && !self.acknowledged {
+        if !self.caps.coherent_atomics && self.execution == Execution::Memory {
             into.extend((0..live.state.items.len()).filter(|place| self.may_begin(&live, *place)).map(Event::Begin));
         }
         into.extend(ranks().filter(|(r, _)| live.deadlines[*r].is_some()).map(|(_, rank)| Event::Tick(rank)));
