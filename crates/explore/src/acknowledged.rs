@@ -5,7 +5,8 @@
 //! moment, when other atomics and its poster's operations find its result, and *written* at a later
 //! one, when everything else finds it; then the provider's read behind it returns, and it is
 //! complete. Whatever a CPU or a put has written to the word in between is lost. Atomics on a word
-//! that is not yet written change the waiting value, so one write may stand for several of them.
+//! that is not yet written change the waiting value, so one write may stand for several of them. A
+//! comparison that fails writes nothing; the read behind it waits for the value that it has found.
 
 use crate::{
     act::{Act, NO_HANDLE},
@@ -20,15 +21,27 @@ use crate::{
 };
 use rdma_fabric::{Amo, Rank};
 
+/// Operations that a faulty provider completes when they are
+/// [acknowledged](crate::Explorer::acknowledged), without a read behind them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unread {
+    /// Flushes: they complete at any time. Against O5.
+    Flushes,
+    /// Atomics. Against O3.
+    Atomics,
+    /// Comparisons that fail, although others' atomics have been waited for. Against O15: the value
+    /// that they have found may not be visible.
+    FailedComparisons,
+}
+
 /// The way in which an atomic takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Execution {
     /// In memory, at one moment.
     Memory,
-    /// In the network interface; it is complete when its word is written.
-    Interface,
-    /// In the network interface; it is complete when it is acknowledged.
-    Unread,
+    /// In the network interface. It is complete when its word is written, unless it is of the
+    /// operations without a read.
+    Interface(Option<Unread>),
 }
 
 /// A word that atomics have changed in a network interface and not in memory.
@@ -58,14 +71,15 @@ impl State {
         unwritten.fold(self.read(word), |bits, newer| bits & !newer.word.mask | newer.bits & word.mask)
     }
 
-    /// Lets a network interface execute the atomic at `place` and write its word later. A comparison
-    /// that fails writes nothing, and so is complete.
-    pub(crate) fn execute(&mut self, place: usize, execution: Execution) {
+    /// Lets a network interface execute the atomic at `place` and write its word later.
+    pub(crate) fn execute(&mut self, place: usize, unread: Option<Unread>) {
         let atomic = self.items[place];
         let word = atomic.at;
         let old = word.get(self.found_by_atomics(word));
         if matches!(atomic.amo(), Amo::CompareSwap { expected, .. } if expected != old) {
-            return self.over(place, old);
+            let complete =
+                !self.is_unwritten(word) || matches!(unread, Some(Unread::Atomics | Unread::FailedComparisons));
+            return self.executed(place, old, complete);
         }
         let mut by = bit(atomic.by);
         // Words of another width that overlap are written first.
@@ -79,21 +93,27 @@ impl State {
         let new = Unwritten { at: atomic.there(), word, bits: word.place(atomic.amo().apply(old)), by };
         let at = self.unwritten.partition_point(|known| (known.word.cell, known.word.mask) < (word.cell, word.mask));
         self.unwritten.insert(at, new);
-        if execution == Execution::Unread || atomic.slot == NO_HANDLE {
-            self.over(place, old);
-        } else {
-            let executed = &mut self.items[place];
-            (executed.kind, executed.operand, executed.bits) = (ItemKind::Executed, Operand::None, old);
-        }
+        self.executed(place, old, unread == Some(Unread::Atomics));
     }
 
-    /// Writes an unwritten word to memory. Returns the posters of the atomics.
+    /// Records that the atomic at `place` has found `old`, and whether it is complete.
+    fn executed(&mut self, place: usize, old: u64, complete: bool) {
+        if complete || self.items[place].slot == NO_HANDLE {
+            return self.over(place, old);
+        }
+        let executed = &mut self.items[place];
+        (executed.kind, executed.operand, executed.bits) = (ItemKind::Executed, Operand::None, old);
+    }
+
+    /// Writes an unwritten word to memory. Returns the posters of the atomics, and of those that have
+    /// found its value.
     pub(crate) fn write_out(&mut self, place: usize) -> Ranks {
-        let Unwritten { word, bits, by, .. } = self.unwritten.remove(place);
+        let Unwritten { word, bits, mut by, .. } = self.unwritten.remove(place);
         self.write(word, bits);
         for place in 0..self.items.len() {
-            let Item { kind, at, bits, .. } = self.items[place];
-            if kind == ItemKind::Executed && at == word {
+            let Item { kind, at, bits, by: poster, .. } = self.items[place];
+            if kind == ItemKind::Executed && overlap(at, word) && !self.is_unwritten(at) {
+                by |= bit(poster);
                 self.over(place, bits);
             }
         }
@@ -106,6 +126,11 @@ impl State {
             self.write_out(place);
         }
         self.drops.add(holding);
+    }
+
+    /// Returns whether any of `word` waits for the write of an atomic.
+    fn is_unwritten(&self, word: CellPart) -> bool {
+        self.unwritten.iter().any(|unwritten| overlap(unwritten.word, word))
     }
 
     /// Returns whether `word` waits for the write of an atomic of `by`, which that rank's later
@@ -135,13 +160,9 @@ impl World<'_> {
         let Item { kind, at: CellPart { cell, .. }, .. } = state.items[place];
         let by_interface = self.acknowledged && !self.coherent && kind == ItemKind::Atomic;
         let by_interface = by_interface && !self.is_by_own_cpu(state, place);
-        if !by_interface || self.reduced && !self.automaton.job.cells.borrow().is_accessed_plainly(cell) {
-            Execution::Memory
-        } else if self.atomics_without_read {
-            Execution::Unread
-        } else {
-            Execution::Interface
-        }
+        // Atomics by the owner's CPU are plain accesses, too.
+        let by_all = !self.reduced || self.own_by_cpu || self.automaton.job.cells.borrow().is_accessed_plainly(cell);
+        if by_interface && by_all { Execution::Interface(self.unread) } else { Execution::Memory }
     }
 
     /// Collects the words that may be written, unless that could make no difference yet: a write
@@ -191,7 +212,7 @@ impl World<'_> {
     /// may arrive at any time.
     pub(crate) fn is_flush_without_read(&self, state: &State, place: usize) -> bool {
         let item = &state.items[place];
-        self.flushes_without_read && item.kind == ItemKind::Flush && item.phase == Phase::Posted
+        self.unread == Some(Unread::Flushes) && item.kind == ItemKind::Flush && item.phase == Phase::Posted
     }
 
     /// Writes the n-th unwritten word of `rank`. Flushes that have waited for it may be complete.

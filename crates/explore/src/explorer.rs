@@ -3,7 +3,7 @@
 mod run;
 
 use crate::{
-    acknowledged::Execution,
+    acknowledged::{Execution, Unread},
     cell::Cells,
     checks::{Checks, View, named},
     effect::Effect,
@@ -50,8 +50,7 @@ pub struct Explorer<'a> {
     reduced: bool,
     own_by_cpu: bool,
     acknowledged: bool,
-    atomics_without_read: bool,
-    flushes_without_read: bool,
+    unread: Option<Unread>,
     set_up: Option<u32>,
     mortal: Ranks,
     together: bool,
@@ -81,8 +80,7 @@ impl<'a> Explorer<'a> {
             reduced: true,
             own_by_cpu: false,
             acknowledged: false,
-            atomics_without_read: false,
-            flushes_without_read: false,
+            unread: None,
             set_up: None,
             mortal: 0,
             together: false,
@@ -297,11 +295,9 @@ impl<'a> Explorer<'a> {
     {
         let ranks = (0..self.nodes.len() as u32).map(Rank::new).filter(|rank| self.mortal & bit(*rank) != 0);
         let mut job = ranks.fold(LiveJob::on_nodes(self.nodes.clone(), self.caps, program), LiveJob::mortal);
-        job.execution = match (self.acknowledged && !self.caps.coherent_atomics, self.atomics_without_read) {
-            (false, _) => Execution::Memory,
-            (true, false) => Execution::Interface,
-            (true, true) => Execution::Unread,
-        };
+        if self.acknowledged && !self.caps.coherent_atomics {
+            job.execution = Execution::Interface(self.unread);
+        }
         if self.together { job.leave_together() } else { job }
     }
 }

@@ -46,6 +46,9 @@
 //!   [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is not promised, an atomic
 //!   reads at one moment and writes at a later one: a put or an owner's store in between is lost;
 //!   another atomic cannot occur in between.
+//! * Under [`Explorer::acknowledged`], such an atomic takes effect for other atomics at one moment and
+//!   in memory at a later one, before it is complete; [`Explorer::without_read`] makes it complete too
+//!   early.
 //! * A region is dropped by its owner, at the latest when the owner's program returns. An operation
 //!   that arrives too late changes nothing, and its poster receives
 //!   [`StaleRegion`](rdma_fabric::FabricError::StaleRegion): from the handle of a get or atomic,
@@ -112,7 +115,8 @@
 //!   regions still present; a rank that fails drops them first. Under [`Explorer::leave_together`],
 //!   regions that ranks release when their programs end are not covered.
 //! * *Some cases of atomics that are not coherent.* A random run loses a store only if the owner's
-//!   CPU runs between two events.
+//!   CPU runs between two events. Of the values that atomics of an interface that acknowledges early
+//!   write to a word, some may not be seen.
 //! * *Failed allocations.* They succeed even if a rank is dead.
 //! * The bytes of one aligned 8-byte word arrive together. A put of an owned buffer is complete as
 //!   soon as it is posted. Waits that are polled together observe a single moment.
@@ -170,6 +174,7 @@ mod turns;
 mod words;
 mod world;
 
+pub use acknowledged::Unread;
 pub use checks::View;
 pub use effect::{Access, Effect};
 pub use explorer::Explorer;

@@ -220,10 +220,10 @@ impl LiveJob {
                     effects.extend(Effect::of_item(&live.cells.borrow(), &live.state, place));
                 }
                 live.state.happen(place, self.execution);
-                for rank in [item.by, item.target] {
-                    if let Some(awake) = live.awake.get_mut(rank.index()) {
-                        *awake = true;
-                    }
+                for (rank, awake) in live.awake.iter_mut().enumerate() {
+                    // An atomic may also complete others' on an overlapping word.
+                    let all = self.execution != Execution::Memory;
+                    *awake |= all || rank == item.by.index() || rank == item.target.index();
                 }
             }
             Event::Begin(place) => {

@@ -83,11 +83,13 @@ impl State {
         let item = self.items[place];
         let heard = item.slot != NO_HANDLE;
         match item.kind {
-            ItemKind::Atomic if execution != Execution::Memory => self.execute(place, execution),
-            ItemKind::Atomic => {
-                let old = self.change(item.at, item.amo());
-                self.over(place, old);
-            }
+            ItemKind::Atomic => match execution {
+                Execution::Interface(unread) => self.execute(place, unread),
+                Execution::Memory => {
+                    let old = self.change(item.at, item.amo());
+                    self.over(place, old);
+                }
+            },
             ItemKind::Begun => {
                 self.finish(place);
                 self.over(place, item.bits);

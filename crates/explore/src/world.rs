@@ -7,6 +7,7 @@
 //! the same act done later, where a different order could matter.
 
 use crate::{
+    acknowledged::Unread,
     act::{Act, Answer},
     automaton::{Automaton, LocalId},
     cell::Cells,
@@ -65,10 +66,8 @@ pub(crate) struct World<'a> {
     pub(crate) own_by_cpu: bool,
     /// Whether network interfaces execute atomics before they have written their words.
     pub(crate) acknowledged: bool,
-    /// Whether an atomic waits for its acknowledgement only.
-    pub(crate) atomics_without_read: bool,
-    /// Whether a flush waits for acknowledgements only.
-    pub(crate) flushes_without_read: bool,
+    /// The operations that wait for acknowledgements only.
+    pub(crate) unread: Option<Unread>,
     /// Whether acts that no other rank can observe happen immediately. Otherwise there are more
     /// states, but the same outcomes.
     pub(crate) reduced: bool,

@@ -1,6 +1,6 @@
 //! A job to run under every delivery order, or under random ones, and its expected result.
 
-use explore::{CounterExample, Explorer, Progress, Report, Sample};
+use explore::{CounterExample, Explorer, Progress, Report, Sample, Unread};
 use fabric_conformance::watchdog::watch;
 use rdma_fabric::{Fabric, ProgramResult};
 use std::{fmt, ops::ControlFlow, pin::Pin, rc::Rc, time::Instant};
@@ -121,16 +121,16 @@ impl Exploration {
         }
     }
 
-    /// Returns the same job over a provider whose flush waits for acknowledgements and not for a
-    /// read behind them: a violation must be found.
+    /// Returns the same job over such interfaces and a provider that leaves some reads out: a violation
+    /// must be found.
     #[must_use]
-    pub fn with_flushes_without_read(&self) -> Self {
+    pub fn without_read(&self, unread: Unread) -> Self {
         let explorer = self.explorer.clone();
         Exploration {
-            name: format!("{}, flushes without a read", self.name),
+            name: format!("{}, {unread:?} without a read", self.name),
             size: Size::Test,
             expected: Expected::Violated { saying: "", within: 500_000 },
-            explorer: Rc::new(move || explorer().acknowledged().flushes_without_read()),
+            explorer: Rc::new(move || explorer().acknowledged().without_read(unread)),
             program: self.program.clone(),
         }
     }

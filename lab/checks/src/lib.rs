@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod acknowledged;
 pub mod acp;
 pub mod documented;
 pub mod exchange;
@@ -18,3 +19,18 @@ pub mod lock;
 mod loss;
 
 pub use fabric_conformance::watchdog;
+
+use exploration::Exploration;
+
+/// Returns all explorations.
+pub fn explorations() -> Vec<Exploration> {
+    let mut all = protocols();
+    all.extend(acknowledged::mutants());
+    all
+}
+
+/// Returns the explorations of all protocols and their mutants.
+fn protocols() -> Vec<Exploration> {
+    let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
+    locks.chain(exchange::explorations()).chain(acp::explorations()).chain(fmpl::explorations()).collect()
+}

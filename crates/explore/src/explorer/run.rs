@@ -2,6 +2,7 @@
 
 use super::Explorer;
 use crate::{
+    acknowledged::Unread,
     automaton::Automaton,
     cell::Cells,
     cpu::{JobConfig, Start},
@@ -31,9 +32,8 @@ impl Explorer<'_> {
     /// where the contract requires visibility. Puts are so in every exploration: a flush is the
     /// read. Here an atomic, too, is executed before its word is written: other atomics, and
     /// operations of its poster, find the new value at once; CPUs and operations of other ranks find
-    /// it later, at the latest when its handle, or a flush that its poster has begun afterwards, is
-    /// complete. A put or store to the word in between is lost. So O15 holds for each of the two
-    /// groups only.
+    /// it later, at the latest when the read behind it has returned and its handle is complete. A
+    /// put or store to the word in between is lost.
     ///
     /// Has no effect where [`Caps::coherent_atomics`](rdma_fabric::Caps::coherent_atomics) is
     /// promised. Two values that atomics write to a word without a CPU seeing the first of them may
@@ -44,22 +44,13 @@ impl Explorer<'_> {
         self
     }
 
-    /// Under [`Explorer::acknowledged`], completes an atomic that is acknowledged, without a read
-    /// behind it: such a provider breaks the contract (O3), and protocols over it may fail. This
-    /// mutant shows which protocols need the read.
+    /// Leaves out the reads behind some operations, under [`Explorer::acknowledged`]: such a
+    /// provider breaks the contract, and protocols over it may fail. This mutant shows that a check
+    /// can fail, and which protocols need the read. [Random runs](Explorer::sample) do not support
+    /// [`Unread::Flushes`].
     #[must_use]
-    pub fn atomics_without_read(mut self) -> Self {
-        self.atomics_without_read = true;
-        self
-    }
-
-    /// Ends a flush when the operations before it are acknowledged, which they are at any time after
-    /// they were posted, and not when a read behind them has returned: such a provider breaks the
-    /// contract (O5), and protocols over it must fail. This mutant shows that a check can fail. Only
-    /// exhaustive explorations support it, not [random runs](Explorer::sample).
-    #[must_use]
-    pub fn flushes_without_read(mut self) -> Self {
-        self.flushes_without_read = true;
+    pub fn without_read(mut self, unread: Unread) -> Self {
+        self.unread = Some(unread);
         self
     }
 
@@ -85,8 +76,7 @@ impl Explorer<'_> {
             coherent: self.caps.coherent_atomics,
             own_by_cpu: self.own_by_cpu,
             acknowledged: self.acknowledged,
-            atomics_without_read: self.atomics_without_read,
-            flushes_without_read: self.flushes_without_read,
+            unread: self.unread,
             reduced: self.reduced,
             set_up: self.set_up,
             timeline: None,

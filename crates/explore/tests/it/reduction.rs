@@ -3,7 +3,7 @@
 
 mod program;
 
-use explore::Explorer;
+use explore::{Explorer, Unread};
 use fastrand::Rng;
 use program::{Dice, ends};
 use rdma_fabric::{Caps, PutOrder, Rank};
@@ -20,8 +20,8 @@ struct Comparison {
     mortal: u32,
     /// Whether atomics are also atomic with respect to puts and stores.
     coherent: bool,
-    /// Whether a read waits behind atomics, if they are executed before they are visible.
-    acknowledged: Option<bool>,
+    /// Whether operations are acknowledged before they are visible, and those without a read.
+    acknowledged: Option<Option<Unread>>,
     /// Whether puts to one target keep their order.
     in_order: bool,
     drops: bool,
@@ -67,8 +67,8 @@ fn compare_programs(comparison: Comparison) {
             let explorer = if drops { explorer } else { explorer.leave_together() };
             let explorer = match acknowledged {
                 None => explorer,
-                Some(true) => explorer.acknowledged(),
-                Some(false) => explorer.acknowledged().atomics_without_read(),
+                Some(None) => explorer.acknowledged(),
+                Some(Some(unread)) => explorer.acknowledged().without_read(unread),
             };
             let explorer = (0..mortal).map(Rank::new).fold(explorer, Explorer::mortal);
             ends(explorer.caps(caps).state_limit(400_000), &program, helped, drops)
@@ -105,8 +105,8 @@ fn with_lost_writes_ranks_end_in_the_same_ways() {
 
 #[test]
 fn with_early_acknowledgements_ranks_end_in_the_same_ways() {
-    for read in [true, false] {
-        let early = Comparison { coherent: false, acknowledged: Some(read), ..USUAL };
+    for unread in [None, Some(Unread::Atomics), Some(Unread::FailedComparisons)] {
+        let early = Comparison { coherent: false, acknowledged: Some(unread), ..USUAL };
         compare(&[
             early,
             Comparison { programs: 20, order: PutOrder::SameTarget, mortal: 1, drops: true, ..early },

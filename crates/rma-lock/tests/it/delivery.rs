@@ -9,6 +9,7 @@
 //! [`checks::lock`]; `cargo xtask explore` runs all of them.
 
 use checks::{
+    acknowledged,
     exploration::check,
     lock::{
         explorations,
@@ -61,6 +62,17 @@ parts! {
     recovery_mutants: "recovery's mutants",
     windows: "windows",
     own_by_cpu: "own atomics by the CPU",
+}
+
+/// All protocols, not only the locks.
+#[test]
+fn over_interfaces_that_acknowledge_early() {
+    check(acknowledged::explorations());
+}
+
+#[test]
+fn reads_that_are_left_out_behind_acknowledgements() {
+    check(acknowledged::mutants());
 }
 
 #[test]

@@ -12,11 +12,28 @@ pub use cases::{CASES, CIRCLE, LOOP, ONE_WAY, PAIR, called, case, slow, small};
 pub use delivery::{explorer, job};
 pub use mutants::{ExchangeMutant, MUTANTS, MutantCase, MutatedExchange};
 
+use crate::exploration::{Expected, Exploration, Size};
 use prdma_offload::{
     Buffer, Layout, Neighbourhood, Options, Partitioned, Point, PrdmaError, Request, Topology, points_init, start_all,
     wait_all,
 };
 use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
+
+/// Returns all explorations.
+pub fn explorations() -> impl Iterator<Item = Exploration> {
+    let right = CASES.iter().map(|case| {
+        let size = if case.quick { Size::Quick } else { Size::Full };
+        let expected = Expected::Exhausted { at_least: case.at_least };
+        let name = format!("exchange: {}", case.name);
+        Exploration::new(name, expected, move || explorer(case), job(*case)).of_size(size)
+    });
+    let wrong = MUTANTS.iter().map(|mutant| {
+        let expected = Expected::Violated { saying: "", within: u64::MAX };
+        let name = format!("exchange: {}", mutant.name());
+        Exploration::new(name, expected, move || explorer(&mutant.case), mutant.job()).of_size(Size::Quick)
+    });
+    right.chain(wrong)
+}
 
 /// The call that creates the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

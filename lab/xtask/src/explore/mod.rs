@@ -9,9 +9,8 @@ mod row;
 
 use crate::progress::Progress;
 use checks::{
-    acp, exchange,
-    exploration::{Expected, Exploration, Size},
-    fmpl, lock,
+    exploration::{Exploration, Size},
+    explorations,
 };
 use clap::Args;
 use core::{
@@ -48,24 +47,6 @@ pub(crate) struct Options {
     timelines: bool,
     #[command(flatten)]
     output: Output,
-}
-
-/// Returns all explorations.
-fn explorations() -> Vec<Exploration> {
-    let locks = lock::explorations().into_iter().flat_map(|(_, explorations)| explorations);
-    let exchanges = exchange::CASES.iter().map(|case| {
-        let size = if case.quick { Size::Quick } else { Size::Full };
-        let expected = Expected::Exhausted { at_least: case.at_least };
-        let name = format!("exchange: {}", case.name);
-        Exploration::new(name, expected, move || exchange::explorer(case), exchange::job(*case)).of_size(size)
-    });
-    let mutants = exchange::MUTANTS.iter().map(|mutant| {
-        let expected = Expected::Violated { saying: "", within: u64::MAX };
-        let name = format!("exchange: {}", mutant.name());
-        let explorer = move || exchange::explorer(&mutant.case);
-        Exploration::new(name, expected, explorer, mutant.job()).of_size(Size::Quick)
-    });
-    locks.chain(exchanges).chain(mutants).chain(acp::explorations()).chain(fmpl::explorations()).collect()
 }
 
 fn explore(exploration: &Exploration, states: u64, bars: &MultiProgress) -> Row {
@@ -129,7 +110,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
-    use super::explorations;
+    use checks::explorations;
 
     /// No job relies on atomics being atomic with respect to puts and stores.
     #[test]
