@@ -159,6 +159,7 @@ mod mix;
 mod moves;
 pub mod mutant;
 mod operation;
+mod parted;
 mod probe;
 mod report;
 mod rules;
