@@ -26,6 +26,8 @@ impl<'a> Job<'a> {
         let (ranks, lease) = ((bed.network.hosts() * slots).to_string(), bed.lease.as_secs().to_string());
         let mut words = vec!["--ranks", &ranks, "--hosts", &hosts, "--interface", "eth0", "--lease", &lease];
         words.extend(bed.options.iter().map(|word| &**word));
+        // Ranks that are to be lost wait for ever, so a long lease would look like a deadlock.
+        words.extend(["--stuck-after", "never"]);
         words.extend(arguments);
         Self::run(bed, program, &words)
     }
