@@ -11,7 +11,7 @@ mod wire;
 use crate::{
     hosts::{
         bed::{Bed, interrupt},
-        lose,
+        lose, losses,
     },
     ofi,
 };
@@ -97,8 +97,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         bed.row("conformance", 4, &|bed| cases::conformance(bed, &programs, provider));
         bed.row("processes", 2, &|bed| cases::pairs(bed, &programs, provider));
         lose(&mut bed);
-        bed.row("a NIC goes down", count, &cases::nic_down);
-        bed.row("a machine is killed", count, &cases::killed);
+        let ranks = losses::ranks(&bed);
+        bed.row("a NIC goes down", ranks, &cases::nic_down);
+        bed.row("a machine is killed", ranks, &cases::killed);
     }
     let head =
         format!("{count} machines, started within {started_after:.0} s, over {provider}, lease {} s", options.lease);
