@@ -37,17 +37,27 @@ pub(crate) struct Network {
     pin_limit: Option<u64>,
     /// libfabric's offers, in a build with the feature `ofi`.
     #[cfg(feature = "ofi")]
-    offers: Result<Vec<fabric_ofi::OfferReport>, String>,
+    offers: Vec<fabric_ofi::OfferReport>,
+    /// Why libfabric can't be asked.
+    #[cfg(feature = "ofi")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    libfabric_error: Option<String>,
 }
 
 /// Returns the NICs and offers of this machine.
 pub(crate) fn network() -> Network {
+    #[cfg(feature = "ofi")]
+    let (offers, libfabric_error) = match fabric_ofi::reports(&fabric_ofi::Wanted::default().without_atomics()) {
+        Ok(offers) => (offers, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     Network {
         nics: nics_in(Path::new("/sys/class")),
         pin_limit: pin_limit(),
         #[cfg(feature = "ofi")]
-        offers: fabric_ofi::reports(&fabric_ofi::Wanted::default().without_atomics())
-            .map_err(|error| error.to_string()),
+        offers,
+        #[cfg(feature = "ofi")]
+        libfabric_error,
     }
 }
 
@@ -129,16 +139,14 @@ impl Network {
 
     #[cfg(feature = "ofi")]
     fn add_offers(&self, lines: &mut Vec<(String, String)>) {
-        match &self.offers {
-            Err(error) => lines.push(("libfabric".to_owned(), error.clone())),
-            Ok(offers) => lines.extend(offers.iter().map(|offer| {
-                let verdict = match &offer.reason {
-                    None => "usable".to_owned(),
-                    Some(reason) => format!("can't be used: {reason}"),
-                };
-                (offer.provider.clone(), format!("on {}: {verdict}", offer.domain))
-            })),
-        }
+        lines.extend(self.libfabric_error.iter().map(|error| ("libfabric".to_owned(), error.clone())));
+        lines.extend(self.offers.iter().map(|offer| {
+            let verdict = match &offer.reason {
+                None => "usable".to_owned(),
+                Some(reason) => format!("can't be used: {reason}"),
+            };
+            (offer.provider.clone(), format!("on {}: {verdict}", offer.domain))
+        }));
     }
 
     #[cfg(not(feature = "ofi"))]
@@ -171,7 +179,9 @@ mod tests {
             nics: nics_in(class.path()),
             pin_limit: Some(65536),
             #[cfg(feature = "ofi")]
-            offers: Ok(Vec::new()),
+            offers: Vec::new(),
+            #[cfg(feature = "ofi")]
+            libfabric_error: None,
         };
         let lines: Vec<String> = network.lines().into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
         assert_eq!(lines[0], "rxe0: GUID 5054:00ff:fe88:0000, firmware unknown");

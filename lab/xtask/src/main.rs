@@ -7,6 +7,8 @@ mod fuzz;
 mod hosts;
 mod install_blacs;
 #[cfg(target_os = "linux")]
+mod installed;
+#[cfg(target_os = "linux")]
 mod leftover;
 #[cfg(target_os = "linux")]
 mod long_transfers;

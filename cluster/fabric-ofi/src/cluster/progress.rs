@@ -36,7 +36,7 @@ pub(super) struct ProgressPolicy {
     polls_of_program: AtomicU64,
     /// Number of their fruitless polls since the last successful one.
     vain: AtomicU32,
-    /// The time of the first network poll among those, in ns since `begun`.
+    /// The time of the first network poll among those, in ns since `begun`, at least 1; 0 before it.
     first: AtomicU64,
     begun: Instant,
     /// Whether those threads leave polling to the progress thread.
@@ -87,7 +87,7 @@ impl ProgressPolicy {
         if vain <= patience {
             return false;
         }
-        if (vain > most || self.takes_too_long(vain == patience + 1, now())) && !self.never.load(Relaxed) {
+        if (vain > most || self.takes_too_long(now())) && !self.never.load(Relaxed) {
             if !self.handed_over.swap(true, Relaxed) {
                 self.server.get().into_iter().for_each(Thread::unpark);
             }
@@ -97,13 +97,13 @@ impl ProgressPolicy {
         true
     }
 
-    /// Returns whether network polls have been fruitless for the longest time. `begins` at the first of
-    /// them.
-    fn takes_too_long(&self, begins: bool, now: u64) -> bool {
-        if begins {
-            self.first.store(now, Relaxed);
+    /// Returns whether network polls have been fruitless for the longest time.
+    fn takes_too_long(&self, now: u64) -> bool {
+        let first = self.first.load(Relaxed);
+        if first == 0 {
+            self.first.store(now.max(1), Relaxed);
         }
-        now.saturating_sub(self.first.load(Relaxed)) > LONGEST
+        first > 0 && now.saturating_sub(first) > LONGEST
     }
 
     /// Records that a wait or an operation has completed.
@@ -111,6 +111,7 @@ impl ProgressPolicy {
     pub(super) fn found(&self) {
         if self.vain.load(Relaxed) > 0 {
             self.vain.store(0, Relaxed);
+            self.first.store(0, Relaxed);
         }
     }
 
@@ -180,5 +181,8 @@ mod tests {
         assert_eq!((0..OWN_NODE).filter(|poll| waits(now(*poll))).count(), 0);
         assert_eq!((OWN_NODE..2 * OWN_NODE).filter(|poll| waits(now(*poll))).count(), 11);
         assert!(progress.is_handed_over());
+        progress.found();
+        // A future that awaits memory and an operation: the second finds no time of earlier polls.
+        assert!(!waits(now(900)) && progress.polls(0, WANTS, || now(901)));
     }
 }

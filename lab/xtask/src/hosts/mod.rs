@@ -15,8 +15,7 @@ use namespaces::Namespaces;
 use std::{
     error::Error,
     io::{self, Write},
-    path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
     time::Duration,
 };
 
@@ -54,7 +53,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         writeln!(io::stdout(), "skipped: {obstacle}")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let programs = build()?;
+    let names: Vec<&str> = PROGRAMS.iter().map(|(_, name, ..)| *name).chain(["loss_delay"]).collect();
+    let programs = ofi::examples(&names)?;
     let stop = interrupt()?;
     let mut bed = Bed {
         network: Box::new(Namespaces::of(HOSTS)?),
@@ -83,19 +83,4 @@ pub(crate) fn lose(bed: &mut Bed) {
     bed.row("the launcher's host is cut off", ranks, &launcher::cut);
     bed.row("the launcher is killed", ranks, &launcher::killed);
     bed.row("after the host has healed", ranks, &|bed| whole(bed, losses::SLOTS, "shared_counter", &[], "none lost"));
-}
-
-/// Builds the programs; returns their directory.
-fn build() -> Result<PathBuf, Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--package", "onesided-examples", "--features", "onesided/ofi"]);
-    for name in PROGRAMS.iter().map(|(_, name, ..)| *name).chain(["loss_delay"]) {
-        cargo.args(["--example", name]);
-    }
-    if !cargo.current_dir(&root).status()?.success() {
-        return Err("the programs can't be built".into());
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(root.join(target).join("debug/examples"))
 }

@@ -2,6 +2,7 @@
 //! each that accepts one key. Nothing in the machine's own namespace changes.
 
 use super::network::Network;
+use crate::installed::is_installed;
 use std::{
     error::Error,
     fs,
@@ -25,12 +26,8 @@ pub(super) fn obstacle() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("network namespaces need root".to_owned());
     }
-    let there = |program: &&&str| {
-        let found = Command::new("sh").args(["-c", "PATH=$PATH:/usr/sbin:/sbin; command -v \"$0\"", program]).output();
-        found.is_ok_and(|output| output.status.success())
-    };
     let missing: Vec<&str> =
-        ["ip", "sshd", "ssh", "ssh-keygen", "unshare"].iter().filter(|it| !there(it)).copied().collect();
+        ["ip", "sshd", "ssh", "ssh-keygen", "unshare"].iter().filter(|it| !is_installed(it)).copied().collect();
     (!missing.is_empty()).then(|| format!("{} not there", missing.join(", ")))
 }
 

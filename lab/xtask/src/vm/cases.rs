@@ -86,7 +86,7 @@ pub(super) fn example(bed: &Bed, example: &Example, within: Duration) -> Outcome
 /// A machine's libfabric has a usable offer of the provider.
 pub(super) fn offers(bed: &Bed, programs: &Programs, provider: &str) -> Outcome {
     let listed = bed.network.shell(0, &format!("{QUEUES} '{}' '{provider}'", programs.offers.display()))?;
-    let row = listed.lines().find(|line| line.contains(provider) && line.contains("usable"));
+    let row = listed.lines().find(|line| line.contains(provider) && line.trim_end().ends_with("| usable |"));
     match row {
         Some(row) => Ok(Good { note: row.split_whitespace().collect::<Vec<_>>().join(" "), ..Good::default() }),
         None => Err(format!("no usable offer of {provider}: {listed}").into()),
@@ -102,7 +102,7 @@ pub(super) fn torchrun(bed: &Bed, provider: &str, within: Duration) -> Outcome {
     for host in 0..count {
         bed.network.shell(host, &format!("(umask 077; printf '%064d\n' 7 >'{secret}')"))?;
         let line = format!(
-            "{SEGMENT} FI_UNIVERSE_SIZE=64 ONESIDED_SECRET_FILE='{secret}' RANK={host} WORLD_SIZE={count} MASTER_ADDR=10.88.0.1 MASTER_PORT=29500 \
+            "{SEGMENT} {QUEUES} ONESIDED_SECRET_FILE='{secret}' RANK={host} WORLD_SIZE={count} MASTER_ADDR=10.88.0.1 MASTER_PORT=29500 \
              timeout {} '{program}' --provider '{provider}' --interface eth0",
             within.as_secs()
         );

@@ -1,6 +1,7 @@
 //! The requirements of machines: programs of this machine, and Debian's packages of a kernel and of sshd, which
 //! are unpacked, not installed.
 
+use crate::installed::is_installed;
 use std::{
     error::Error,
     fs,
@@ -42,12 +43,8 @@ pub(super) fn obstacle() -> Option<String> {
     if std::env::consts::ARCH != "x86_64" {
         return Some("machines are x86-64 ones, as this one must be".to_owned());
     }
-    let is_there = |program: &str| {
-        let found = Command::new("sh").args(["-c", "PATH=$PATH:/usr/sbin:/sbin; command -v \"$0\"", program]).output();
-        found.is_ok_and(|output| output.status.success())
-    };
     let mut missing: Vec<&str> =
-        PROGRAMS.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect();
+        PROGRAMS.iter().filter(|(program, _)| !is_installed(program)).map(|(_, package)| *package).collect();
     let drivers = ["/usr/lib/x86_64-linux-gnu/libibverbs", "/usr/lib64/libibverbs", "/usr/lib/libibverbs"];
     let has_driver = |folder: &&str| {
         let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
