@@ -7,8 +7,17 @@ mod ofi {
     /// The oldest libfabric whose headers have all required items.
     const OLDEST: &str = "1.17";
     /// The headers to bind, from the directory `rdma`.
-    const HEADERS: [&str; 8] =
-        ["fabric.h", "fi_domain.h", "fi_endpoint.h", "fi_cm.h", "fi_rma.h", "fi_atomic.h", "fi_eq.h", "fi_errno.h"];
+    const HEADERS: [&str; 9] = [
+        "fabric.h",
+        "fi_domain.h",
+        "fi_endpoint.h",
+        "fi_cm.h",
+        "fi_rma.h",
+        "fi_atomic.h",
+        "fi_eq.h",
+        "fi_errno.h",
+        "fi_ext.h",
+    ];
 
     /// Names a field that has the same name in C in all versions, but is in an anonymous union since
     /// 2.0, which the bindings give a name.

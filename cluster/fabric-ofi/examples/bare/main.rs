@@ -63,9 +63,11 @@ enum Operation {
 /// The operations, with their names and their numbers per turn.
 ///
 /// Turns of short operations are long enough for a waiting program to park.
-const OPERATIONS: [(&str, Operation, usize); 7] = [
+const OPERATIONS: [(&str, Operation, usize); 9] = [
     ("put 8 B", Operation::PutBytes(8), 300),
     ("get 8 B", Operation::Get(8), 300),
+    ("put 64 B", Operation::PutBytes(64), 300),
+    ("get 64 B", Operation::Get(64), 300),
     ("fetch-add", Operation::Add, 300),
     ("message 8 B, there and back", Operation::PingPong, 300),
     ("put 1 MiB from a region", Operation::Put(LONG), 1),

@@ -1,6 +1,6 @@
 //! Fabrics and domains, and the memory that stays mapped as long as bytes may arrive late.
 
-use super::{Failed, Info, close, memory::Memory, sys};
+use super::{Failed, Info, close, memory::Memory, sys, uncached};
 use std::{
     mem,
     ptr::{NonNull, null_mut},
@@ -53,7 +53,14 @@ unsafe impl Sync for Domain {}
 
 impl Domain {
     /// Opens the fabric and the domain of an offer.
+    ///
+    /// # Errors
+    /// A call fails; also `FI_EBUSY` if the provider pins memory and another component of this process uses
+    /// libfabric's cache of registrations.
     pub(crate) fn open(info: Arc<Info>) -> Result<Arc<Self>, Failed> {
+        if info.facts().pins {
+            uncached::disable()?;
+        }
         let (mut fabric, mut domain) = (null_mut(), null_mut());
         // SAFETY: the offer is libfabric's own, with all its attributes, and lives as long as the
         // domain.

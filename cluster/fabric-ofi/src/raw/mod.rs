@@ -17,6 +17,7 @@ mod objects;
 mod post;
 mod queue;
 mod signals;
+mod uncached;
 
 pub(crate) use domain::Domain;
 pub(crate) use endpoint::{Endpoint, Sizes};

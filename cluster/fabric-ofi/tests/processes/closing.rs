@@ -58,8 +58,8 @@ pub(crate) fn endpoints_are_reopened(mut rank: Rank) {
 
 /// Rank 1 closes its endpoint during a long put by rank 0: no byte arrives afterwards.
 pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
-    const LEN: usize = 64 << 20;
-    let words = words(if rank.rank == 0 { 1 } else { LEN / 8 });
+    let len = rank.line.endpoint.limits().transfer.min(64 << 20);
+    let words = words(if rank.rank == 0 { 1 } else { len / 8 });
     let own = region_over(&rank.domain, &words);
     let theirs = rank.swap(&own.key().to_bytes());
     let theirs = fabric_ofi::RemoteKey::from_bytes(&theirs).unwrap();
@@ -68,10 +68,10 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
     rank.line.message();
     rank.connect();
     if rank.rank == 0 {
-        let source = rank.domain.region(LEN).unwrap();
-        source.write(0, &bytes(3, LEN)).unwrap();
+        let source = rank.domain.region(len).unwrap();
+        source.write(0, &bytes(3, len)).unwrap();
         let put =
-            rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..LEN), theirs, 0, None, tag));
+            rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..len), theirs, 0, None, tag));
         match rank.line.outcome(put, SILENCE) {
             None => println!("  a put to a closed endpoint: not completed within {SILENCE:?}"),
             Some(Err(failure)) => println!("  a put to a closed endpoint: {failure}"),
@@ -91,7 +91,7 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
         let before = arrived(&words);
         thread::sleep(SILENCE);
         assert_eq!(arrived(&words), before, "words land after the endpoint is closed");
-        println!("  {before} of {} words were there when the endpoint was closed", LEN / 8);
+        println!("  {before} of {} words were there when the endpoint was closed", len / 8);
         assert_eq!(Arc::strong_count(&words), 2);
         drop((own, domain));
         assert_eq!(Arc::strong_count(&words), 1, "the memory is released");
@@ -102,14 +102,14 @@ pub(crate) fn a_closed_endpoint_receives_nothing(mut rank: Rank) {
 /// A region is dropped during a long put into it: its memory stays mapped until the endpoint is
 /// closed.
 pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
-    const LEN: usize = 32 << 20;
-    let words = words(LEN / 8);
+    let len = rank.line.endpoint.limits().transfer.min(32 << 20);
+    let words = words(len / 8);
     let own = region_over(&rank.domain, &words);
     let theirs = fabric_ofi::RemoteKey::from_bytes(&rank.swap(&own.key().to_bytes())).unwrap();
     let other = rank.other;
     if rank.rank == 0 {
         let put =
-            rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&vec![1; LEN]), theirs, 0, None, tag));
+            rank.line.post(|endpoint, tag| endpoint.put(other, PutFrom::Bytes(&vec![1; len]), theirs, 0, None, tag));
         let outcome = rank.line.outcome(put, SILENCE);
         println!(
             "  a put to a region that is dropped: {:?}",
@@ -126,7 +126,7 @@ pub(crate) fn memory_of_a_dropped_region_stays_for_late_bytes(mut rank: Rank) {
         assert_eq!(Arc::strong_count(&words), 2);
         rank.line.find(SILENCE, |_| None::<()>);
         assert_eq!(Arc::strong_count(&words), 2, "bytes may come late");
-        assert_eq!(rank.domain.retired_bytes(), LEN);
+        assert_eq!(rank.domain.retired_bytes(), len);
         let Rank { line, domain, socket, .. } = rank;
         drop(line);
         assert_eq!((Arc::strong_count(&words), domain.retired_bytes()), (1, 0));

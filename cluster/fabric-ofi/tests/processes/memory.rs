@@ -20,12 +20,15 @@ pub(crate) fn bytes(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|place| pattern(seed, place)).collect()
 }
 
-/// The ranks put bytes back and forth, from regions and other memory, with data of all 64 bits.
+/// The ranks put bytes back and forth, from regions and other memory, with data of all bits that the
+/// provider delivers.
 pub(crate) fn puts_arrive_with_their_data(mut rank: Rank) {
     let lengths = [1, 8, 63, 64, 65, 0, 256, 257, 1000, 4096, 16_385, 70_000];
+    let unused = 64 - 8 * rank.line.endpoint.limits().data as u32;
+    let delivered = u64::MAX.checked_shr(unused).expect("a provider that delivers data");
     let (own, theirs) = rank.regions(2 * 70_000);
     for (round, len) in lengths.into_iter().cycle().take(240).enumerate() {
-        let data = (round as u64 + 1).wrapping_mul(0xfedc_ba98_7654_3211);
+        let data = (round as u64 + 1).wrapping_mul(0xfedc_ba98_7654_3211) & delivered;
         let (line, other) = (&mut rank.line, rank.other);
         if round % 2 == rank.rank {
             let bytes = bytes(data, len);
@@ -160,23 +163,33 @@ pub(crate) fn atomics_of_both_ranks_lose_nothing(mut rank: Rank) {
     rank.connect();
 }
 
-/// Twelve MiB and some bytes in both directions; the source is dropped immediately.
+/// Twelve MiB and some bytes in both directions, in pieces that the provider takes; the source is dropped
+/// immediately.
 pub(crate) fn large_puts_and_gets_are_complete(mut rank: Rank) {
     const LEN: usize = (12 << 20) + 5;
     let (own, theirs) = rank.regions(LEN);
     let expected = bytes(5, LEN);
+    let (piece, other) = (rank.line.endpoint.limits().transfer.min(LEN), rank.other);
+    let pieces = || (0..LEN).step_by(piece).map(|start| start..LEN.min(start + piece));
     if rank.rank == 0 {
         let source = rank.domain.region(LEN).unwrap();
         source.write(0, &expected).unwrap();
-        let (line, other) = (&mut rank.line, rank.other);
-        let put =
-            line.post(|endpoint, tag| endpoint.put(other, PutFrom::Region(&source, 0..LEN), theirs, 0, Some(77), tag));
+        let mut puts = Vec::new();
+        for range in pieces() {
+            let (offset, data) = (range.start as u64, (range.end == LEN).then_some(77));
+            puts.push(rank.line.post(|endpoint, tag| {
+                endpoint.put(other, PutFrom::Region(&source, range.clone()), theirs, offset, data, tag)
+            }));
+        }
         drop(source);
-        line.done(put);
+        puts.into_iter().for_each(|put| assert_eq!(rank.line.done(put), Ended::Nothing));
         rank.connect();
-        let (line, other) = (&mut rank.line, rank.other);
-        let get = line.post(|endpoint, tag| endpoint.get(other, GetInto::Own(LEN), theirs, 0, tag));
-        assert!(line.done(get) == Ended::Bytes(expected));
+        for range in pieces() {
+            let get = rank
+                .line
+                .post(|endpoint, tag| endpoint.get(other, GetInto::Own(range.len()), theirs, range.start as u64, tag));
+            assert!(rank.line.done(get) == Ended::Bytes(expected[range].to_vec()));
+        }
     } else {
         assert_eq!(rank.line.put_data(), 77);
         let mut seen = vec![0; LEN];

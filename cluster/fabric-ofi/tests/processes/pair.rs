@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Time limit for a case.
-const CASE: Duration = Duration::from_secs(30);
+const CASE: Duration = Duration::from_secs(150);
 
 /// Suffix of a provider's name: the provider chooses keys, and addresses are virtual.
 pub(crate) const PROVIDER_KEYS: &str = ", provider keys";

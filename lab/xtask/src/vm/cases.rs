@@ -13,6 +13,7 @@ use std::{
     error::Error,
     path::PathBuf,
     process::Stdio,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -26,7 +27,9 @@ const SHORTER: [(&str, &[&str]); 5] = [
 ];
 
 /// The variable of programs that are not started by a launcher: queues of libfabric fit the device.
-const QUEUES: &str = "FI_UNIVERSE_SIZE=64";
+pub(super) const QUEUES: &str = "FI_UNIVERSE_SIZE=64";
+/// The time in which the ranks of a job end after its launcher.
+const GRACE: Duration = Duration::from_secs(20);
 /// Bytes that a rank can register: machines have little memory.
 pub(super) const SEGMENT: &str = "ONESIDED_SEGMENT_BYTES=16777216";
 
@@ -37,6 +40,8 @@ pub(super) struct Programs {
     offers: PathBuf,
     /// The test programs of the provider, unless the run is quick.
     tests: Option<[PathBuf; 2]>,
+    /// The program that measures, unless the run is quick.
+    pub(super) bare: Option<PathBuf>,
 }
 
 impl Programs {
@@ -54,7 +59,11 @@ impl Programs {
             true => None,
             false => Some([one("--test", "conformance")?, one("--test", "processes")?]),
         };
-        Ok(Self { examples, offers: one("--example", "providers")?, tests })
+        let bare = match quick {
+            true => None,
+            false => Some(ofi::build::for_release("fabric-ofi", "ofi", &["bare"])?.join("bare")),
+        };
+        Ok(Self { examples, offers: one("--example", "providers")?, tests, bare })
     }
 }
 
@@ -74,13 +83,38 @@ pub(super) fn example(bed: &Bed, example: &Example, within: Duration) -> Outcome
     words.extend(SHORTER.iter().filter(|(name, _)| *name == example.name).flat_map(|(_, words)| *words));
     let begun = Instant::now();
     let mut job = Job::run(bed, example.name, &words)?;
-    let status = Some(job.status(within)?);
-    let lines = job.lines();
-    let ended = Ended { status, out: lines.clone(), err: lines, took: begun.elapsed(), left: 0 };
+    let status = job.status(within);
+    let (lines, took) = (job.lines(), begun.elapsed());
+    drop(job);
+    let left = kill_left(bed, example.name)?;
+    let ended = Ended { status: Some(status?), out: lines.clone(), err: lines, took, left };
     match example.judge(&ended, within) {
         (Judged::Ran, _) => Ok(Good::default()),
-        (_, why) => Err(format!("{why}: {}", job.text()).into()),
+        (_, why) => {
+            let lines: Vec<&str> = ended.out.lines().collect();
+            Err(format!("{why}: {}", lines[lines.len().saturating_sub(12)..].join(" | ")).into())
+        }
     }
+}
+
+/// Kills the processes of an example that remain on machines after its launcher, so that they do not
+/// disturb later runs; returns their number.
+fn kill_left(bed: &Bed, name: &str) -> Result<usize, Box<dyn Error>> {
+    let program = bed.programs.join(name);
+    let until = Instant::now() + GRACE;
+    while bed.network.runs(&program) {
+        if Instant::now() > until {
+            let line = format!(
+                "for process in /proc/[0-9]*; do [ \"$(readlink \"$process/exe\")\" = '{}' ] && \
+                 kill -KILL \"${{process#/proc/}}\" && echo killed; done; true",
+                program.display()
+            );
+            let hosts = (0..bed.network.hosts()).filter(|host| bed.network.works(*host));
+            return hosts.map(|host| Ok(bed.network.shell(host, &line)?.lines().count())).sum();
+        }
+        thread::sleep(Duration::from_millis(300));
+    }
+    Ok(0)
 }
 
 /// A machine's libfabric has a usable offer of the provider.
@@ -138,7 +172,8 @@ pub(super) fn pairs(bed: &Bed, programs: &Programs, provider: &str) -> Outcome {
     tests(bed, &line, provider)
 }
 
-/// Runs a test program on the first machine; notes the line that counts its cases, and what it skipped.
+/// Runs a test program on the first machine; notes the line that counts its cases, and what it skipped. Prints
+/// its output if a case fails.
 fn tests(bed: &Bed, line: &str, provider: &str) -> Outcome {
     let output = bed.network.on(0, &["sh", "-c", line]).stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -146,6 +181,7 @@ fn tests(bed: &Bed, line: &str, provider: &str) -> Outcome {
     let failed: Vec<&str> = text.lines().filter(|line| line.ends_with("FAILED") && line.starts_with("test ")).collect();
     if !output.status.success() || counted.contains(" 0 passed") {
         let said = String::from_utf8_lossy(&output.stderr);
+        eprintln!("{text}\n{said}");
         let last = said.lines().last().unwrap_or_default();
         return Err(format!("{}: {counted} {} {last}", output.status, failed.join("; ")).into());
     }

@@ -6,6 +6,7 @@ mod cases;
 mod image;
 mod machines;
 mod packages;
+mod speed;
 mod wire;
 
 use crate::{
@@ -96,6 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         bed.row("torchrun's variables", count, &|bed| cases::torchrun(bed, provider, within));
         bed.row("conformance", 4, &|bed| cases::conformance(bed, &programs, provider));
         bed.row("processes", 2, &|bed| cases::pairs(bed, &programs, provider));
+        bed.row("speed", 2, &|bed| speed::speed(bed, &programs, provider));
         lose(&mut bed);
         let ranks = losses::ranks(&bed);
         bed.row("a NIC goes down", ranks, &cases::nic_down);
