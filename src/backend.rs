@@ -104,6 +104,14 @@ impl Backend {
     /// ending with code 0; if it ends by a signal, or with another code, it is lost to its peers.
     /// See [`attach_process`](tofu2_sim::shm::attach_process).
     ///
+    /// [`Backend::Cluster`] also attaches to a job of several ranks that another launcher started
+    /// *on this machine*: Open MPI, MPICH, Slurm, `torchrun`. The program may use MPI beside it. The
+    /// first rank waits for none, the others at most ten minutes for the first. A rank that ends by
+    /// C's `exit` has left; any other end of its process is a loss, and ends the processes that still
+    /// run ten seconds later. Without a launcher this is a job of one rank as well, whose memory is a
+    /// file, so that it can [share](tofu2_sim::shm::nic::Nic::share) memory of the program. Such a
+    /// rank may register the number of bytes in `ONESIDED_SEGMENT_BYTES`, 16 GiB if it is not set.
+    ///
     /// # Errors
     /// The errors of [`attach_process`](tofu2_sim::shm::attach_process), such as
     /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
@@ -118,6 +126,9 @@ impl Backend {
                 shm::attach_process()
             }
             Backend::Threads => Err(FabricError::Unsupported { feature: &"attaching to ranks that are threads" }),
+            #[cfg(target_os = "linux")]
+            Backend::Cluster => crate::cluster::attach_here(),
+            #[cfg(not(target_os = "linux"))]
             Backend::Cluster => Err(FabricError::Unsupported { feature: &"attaching to ranks of several machines" }),
             Backend::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),
         }

@@ -4,7 +4,7 @@
 //! [`launcher`] starts the ranks; [`member`] is a rank; [`identity`] identifies its program and
 //! machine; [`membership`] receives the membership events; `network` selects the network, and
 //! `nearest` the nearest interface of a host; [`attached`] refuses processes that can't become
-//! ranks.
+//! ranks; [`one_machine`] attaches those whose ranks are all on this machine.
 
 mod attached;
 mod deadlock;
@@ -16,6 +16,7 @@ mod membership;
 mod nearest;
 #[cfg(feature = "ofi")]
 mod network;
+mod one_machine;
 
 use crate::{Backend, Launch, report::LaunchError, settings::setting};
 use bootstrap::{Found, How, Interface, Rendezvous, pmix::Pmix, rendezvous, rendezvous_over};
@@ -27,6 +28,7 @@ pub(crate) use attached::is_alone;
 pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
+pub(crate) use one_machine::attach_here;
 
 /// The variable that names the node of a process and overrides its machine: processes with the same
 /// text share memory.

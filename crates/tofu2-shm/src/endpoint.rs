@@ -98,6 +98,8 @@ impl Endpoint {
     pub(crate) fn new(job: Arc<Job>, rank: Rank, pages: Pages) -> Result<Self> {
         let segment = job.segment(rank)?.clone();
         let allocator = Mutex::new(Allocator::new(segment.heap_len(), pages, job.ranks_here()));
+        // Before the state: a rank that runs has a process.
+        job.control.control_record(rank.index(), layout::RECORD_PROCESS).store(std::process::id().into(), Relaxed);
         job.publish(rank, State::Running);
         let wakers = Wakers::new(rank.to_string(), segment.clone());
         let (inside, queues) = (Arc::<AtomicU32>::default(), Arc::<OwnQueues>::default());

@@ -45,6 +45,8 @@ mod gates;
 mod helpers;
 mod job;
 mod memory;
+#[cfg(target_os = "linux")]
+pub mod nic;
 mod notices;
 mod options;
 #[cfg(target_os = "linux")]

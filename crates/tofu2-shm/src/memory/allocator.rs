@@ -54,7 +54,9 @@ pub(crate) struct Allocator {
     /// Adopted memory that was dropped while operations were in progress inside it, each with its
     /// owner.
     pub(super) leaving: Vec<(Rank, HeldBuffer)>,
-    pages: Pages,
+    pub(super) pages: Pages,
+    #[cfg(target_os = "linux")]
+    pub(super) program: super::program::ProgramMemory,
     pub(super) unchecked: Unchecked,
     pub(crate) exporter: Exporter,
 }
@@ -78,6 +80,8 @@ impl Allocator {
             retired: Retired::default(),
             leaving: Vec::new(),
             pages,
+            #[cfg(target_os = "linux")]
+            program: super::program::ProgramMemory::default(),
             unchecked: Unchecked::new(ranks),
             exporter: Exporter::default(),
         }

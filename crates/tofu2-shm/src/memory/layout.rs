@@ -225,16 +225,19 @@ fields! {
     /// So a change of state need not touch the segments of all ranks, in most of which no thread
     /// waits.
     RECORD_PARKED: 8, 32;
+    /// `u64` in a control record: the number of the rank's process in the system; 0 if it has not
+    /// attached.
+    RECORD_PROCESS: 8, 40;
 }
 
 /// In a control record: the words that the rank publishes in a phase. There are two sides, for even
 /// and odd phases, so that a rank can continue with the next phase while others still read the last
 /// one. They do not start on separate lines: a node of a job on several nodes has a control record
 /// for each rank of the job.
-pub(crate) const RECORD_SIDES: [usize; 2] = [RECORD_PARKED + 8, RECORD_PARKED + 8 + SIDE];
+pub(crate) const RECORD_SIDES: [usize; 2] = [RECORD_PROCESS + 8, RECORD_PROCESS + 8 + SIDE];
 /// Bytes of a control record.
 pub(crate) const CONTROL_RECORD: usize = (RECORD_SIDES[1] + SIDE).next_multiple_of(CACHE_LINE);
-const _: () = in_order([(RECORD_PARKED, 8), (RECORD_SIDES[0], SIDE), (RECORD_SIDES[1], SIDE), (CONTROL_RECORD, 0)]);
+const _: () = in_order([(RECORD_PROCESS, 8), (RECORD_SIDES[0], SIDE), (RECORD_SIDES[1], SIDE), (CONTROL_RECORD, 0)]);
 
 fields! {
     /// `u64` in a side: the number of bytes requested.
@@ -257,7 +260,7 @@ pub(crate) const SIDE_RETIRED: u64 = 1;
 const _: () = assert!(super::heap::GRAIN.is_multiple_of(2), "what is promised is whole grains");
 
 /// Value of [`MAGIC`]: name, version and line length of this layout.
-pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0c\0") | (CACHE_LINE.ilog2() as u64) << 56;
+pub(crate) const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"1sided\x0d\0") | (CACHE_LINE.ilog2() as u64) << 56;
 
 /// Checks that [`PAGE`] is suitable for a system with pages of `bytes` bytes.
 ///

@@ -186,7 +186,7 @@ impl Mapping {
     /// Returns the location of the `len` bytes at `offset` of the heap; `None` if they are not
     /// inside.
     #[inline(always)]
-    fn heap_bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
+    pub(super) fn heap_bytes(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         offset.checked_add(len).filter(|&end| end <= self.heap_len())?;
         // SAFETY: inside the mapping, by the check.
         Some(unsafe { self.base.add(self.heap_at + offset) })

@@ -4,7 +4,8 @@
 //! themselves ([`mapping`]); the table of the regions that peers may access ([`regions`]); the
 //! allocated bytes of the heap ([`heap`], [`allocator`]) and their [`pages`], allocated by one rank
 //! alone or by all together ([`symmetric`], [`locked`]); the handles that keep them registered
-//! ([`registration`]); registered existing memory ([`existing`], [`adopted`]); the bytes of a
+//! ([`registration`]); registered existing memory ([`existing`], [`adopted`]); the program's memory
+//! that shares its pages with the heap ([`program`](mod@program)); the bytes of a
 //! place, and how operations copy them ([`place`], [`transfers`]); and how deregistration waits for
 //! operations in flight ([`inside`], [`retired`]).
 
@@ -18,6 +19,8 @@ pub(crate) mod locked;
 pub(crate) mod mapping;
 mod pages;
 pub(crate) mod place;
+#[cfg(target_os = "linux")]
+pub(crate) mod program;
 pub(crate) mod regions;
 pub(crate) mod registration;
 mod retired;

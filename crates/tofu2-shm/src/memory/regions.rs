@@ -77,6 +77,9 @@ pub(crate) enum RegionKind {
     /// Protected bytes of the heap, behind the terms of their access policy: handles of the same
     /// access policy resolve them.
     Policy = 5,
+    /// Bytes of the heap whose pages also stand in the program's address space: see
+    /// [`super::program`]. The region may start at any byte.
+    Program = 6,
 }
 
 /// Writes the terms of an access policy to the grain in front of a region, which starts at
@@ -270,6 +273,7 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
         3 => Some(RegionKind::Queue),
         4 => Some(RegionKind::Locked),
         5 => Some(RegionKind::Policy),
+        6 => Some(RegionKind::Program),
         _ => None,
     };
     // Acquire: pairs with the fence in `register`.
@@ -284,7 +288,8 @@ pub(crate) fn copy(target: &Mapping, region: RegionKey) -> Result<(usize, usize,
     }
     let inside = |&(offset, len, kind): &(usize, usize, RegionKind)| {
         let end = offset.checked_add(len);
-        kind == RegionKind::Adopted || (offset % GRAIN == 0 && end.is_some_and(|end| end <= target.heap_len()))
+        let aligned = kind == RegionKind::Program || offset % GRAIN == 0;
+        kind == RegionKind::Adopted || (aligned && end.is_some_and(|end| end <= target.heap_len()))
     };
     let number = |field: u64| usize::try_from(field).ok();
     (|| Some((number(offset)?, number(len)?, kind?)))().filter(inside).ok_or(EntryError::Corrupt)

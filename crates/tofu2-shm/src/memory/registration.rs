@@ -26,6 +26,9 @@ enum What {
     Symmetric,
     /// Existing memory; `None` once taken apart.
     Existing(Option<HeldBuffer>),
+    /// Memory of the program that shares its pages with the heap.
+    #[cfg(target_os = "linux")]
+    Program,
 }
 
 impl Registration {
@@ -41,6 +44,11 @@ impl Registration {
     pub(crate) fn existing(endpoint: Endpoint, held: HeldBuffer) -> Region {
         let (key, len, way) = (held.key(), held.len(), held.way());
         Region::new(key, len, Some(way), Registration { endpoint, key, what: What::Existing(Some(held)) })
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn program(endpoint: Endpoint, len: usize, key: RegionKey) -> Region {
+        Region::new(key, len, None, Registration { endpoint, key, what: What::Program })
     }
 
     /// Returns the handle through which the region was allocated.
@@ -92,6 +100,8 @@ impl fmt::Debug for Registration {
             What::Local(_) => "local",
             What::Symmetric => "symmetric",
             What::Existing(_) => "existing",
+            #[cfg(target_os = "linux")]
+            What::Program => "the program's",
         };
         write!(f, "{kind} memory of {}", self.endpoint.me())
     }
@@ -110,6 +120,8 @@ impl Drop for Registration {
             What::Local(taken) => taken.iter().for_each(|taken| allocator.free(segment, me, taken)),
             What::Symmetric => allocator.symmetric.drop_part(segment, me, self.key),
             What::Existing(held) => allocator.leaving.extend(held.take().map(|held| (me, held))),
+            #[cfg(target_os = "linux")]
+            What::Program => allocator.end_program_region(segment, self.key),
         }
     }
 }

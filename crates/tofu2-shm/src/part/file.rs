@@ -34,8 +34,8 @@ const ABSENT: usize = layout::CACHE_LINE;
 const _: () = assert!(layout::LOST < ABSENT && layout::WATCH < ABSENT);
 /// How long a rank tries to connect to the socket of its node's first rank.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the first rank's socket stays open for the others.
-const HANDING_OUT: Duration = Duration::from_secs(60);
+/// How long the first rank's socket stays open for the others, which may compute before they attach.
+const HANDING_OUT: Duration = Duration::from_secs(600);
 
 impl PartPlan {
     /// Returns the plan of the whole job.

@@ -10,6 +10,7 @@
 mod commands;
 mod cpus;
 mod deadlock;
+mod exit;
 mod file;
 mod gates;
 mod heap;
@@ -33,13 +34,13 @@ use super::{
     endpoint::Endpoint,
     job::State,
     memory::{
-        adopted,
+        adopted, layout,
         place::{self, LocatedPlace},
         regions::{self, RegionKind, Resolved},
     },
 };
 use crate::JobError;
-use core::{fmt, ops::Range, time::Duration};
+use core::{fmt, ops::Range, sync::atomic::Ordering::Relaxed, time::Duration};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Program, ProgramResult, Rank, Region, RegionKey, RemoteAddr, Result, provider::Place,
 };
@@ -172,7 +173,7 @@ impl Part {
         let (me, segment) = (self.endpoint.me(), self.endpoint.segment());
         let (at, len, kind) = regions::entry(segment, me, region)?;
         let lock = match kind {
-            RegionKind::Heap | RegionKind::Staged => Lock::Open,
+            RegionKind::Heap | RegionKind::Staged | RegionKind::Program => Lock::Open,
             RegionKind::Locked => Lock::Ring,
             RegionKind::Policy => Lock::Terms(regions::terms(segment, at)),
             RegionKind::Queue => return Err(FabricError::NoSuchRegion { rank: me, region }),
@@ -220,6 +221,18 @@ impl Part {
             State::Left => Fate::Left,
             State::Lost => Fate::Lost,
         }
+    }
+
+    /// Returns the process of a rank of this node in the system, once the rank has attached.
+    pub fn process_of(&self, rank: Rank) -> Option<u32> {
+        let job = self.endpoint.job();
+        if rank.index() >= job.plan.ranks {
+            return None;
+        }
+        // Set before the state, which is read first.
+        let has_attached = job.control.state(rank.index()) != State::Starting;
+        let process = job.control.control_record(rank.index(), layout::RECORD_PROCESS).load(Relaxed);
+        u32::try_from(process).ok().filter(|&process| has_attached && process != 0)
     }
 
     /// Records that a rank has left its job.

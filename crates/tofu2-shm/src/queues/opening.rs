@@ -28,17 +28,24 @@ impl Queues for Endpoint {
     /// [`QueueLimits::free`] counts those of the node.
     fn limits(&self) -> QueueLimits {
         let options = self.job().queues;
-        let free = NodeQueues::of(self.job(), self.me()).map_or(0, |node| node.free());
-        let mut limits = options.machine.limits(free, options.shared_address_space);
+        let free = self.own_queues().node(self.job(), self.me()).map_or(0, |node| node.free());
+        let mut limits = self.own_queues().machine(self.job()).limits(free, options.shared_address_space);
         limits.most_depth = MOST_DEPTH;
         limits
     }
 
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn provider::Queue>> {
+        Ok(Box::new(self.open_queue(spec, None)?))
+    }
+}
+
+impl Endpoint {
+    /// Opens a queue, as context `context` of its control queue if that is given.
+    pub(crate) fn open_queue(&self, spec: QueueSpec, context: Option<u8>) -> Result<Queue> {
         let me = self.me();
         let asked = QueueId::new(me, spec.engine.unwrap_or(0).min(15), spec.number.unwrap_or(0), 0);
         let geometry = geometry(asked, &spec)?;
-        let id = self.own_queues().take(self.job(), me, &spec)?;
+        let id = self.own_queues().take(self.job(), me, &spec, context)?;
         let opened = self.own_queues().table(self).and_then(|tags| {
             match self.take_extent(geometry.bytes(), RegionKind::Queue, |_, _| ()) {
                 Ok(words) => Ok(Open { words, tags }),
@@ -66,11 +73,9 @@ impl Queues for Endpoint {
         };
         self.publish(id, &spec, geometry, &open.words, &open.tags.taken);
         let spec = QueueSpec { engine: Some(id.engine()), number: Some(id.number()), ..spec };
-        Ok(Box::new(Queue::new(self.clone(), id, spec, geometry, open, remote)))
+        Ok(Queue::new(self.clone(), id, spec, geometry, open, remote))
     }
-}
 
-impl Endpoint {
     /// Prepares a queue for commands to other nodes, if there are any. Those of a session queue may
     /// be handed over to this rank while it computes, so a thread is started for them.
     fn remote_commands(&self, id: QueueId, mode: QueueMode) -> Result<Option<Arc<RemoteCommands>>> {
@@ -143,10 +148,11 @@ pub(crate) struct NodeQueues<'a> {
 }
 
 impl<'a> NodeQueues<'a> {
-    /// Returns the control queues of the node of `rank`; `None` if there is no such rank.
-    pub(crate) fn of(job: &'a Job, rank: Rank) -> Option<Self> {
-        let segment = job.segment(job.first_of_node(rank)?).ok()?;
-        Some(NodeQueues { job, segment, machine: job.queues.machine })
+    /// Returns the control queues of the node whose first rank is `first`; `None` if there is no such
+    /// rank.
+    pub(crate) fn of(job: &'a Job, first: Rank, machine: QueueMachine) -> Option<Self> {
+        let segment = job.segment(first).ok()?;
+        Some(NodeQueues { job, segment, machine })
     }
 
     /// Returns the word for a control queue in the node's table.

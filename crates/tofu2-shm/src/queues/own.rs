@@ -9,6 +9,7 @@ use super::{
     route::Routes,
 };
 use crate::{
+    QueueMachine,
     endpoint::Endpoint,
     job::Job,
     memory::{allocator::RegisteredExtent, layout, regions::RegionKind},
@@ -23,13 +24,16 @@ use rdma_fabric::{
 };
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 /// The queues of one rank.
 #[derive(Debug, Default)]
 pub(crate) struct OwnQueues {
     state: Mutex<State>,
+    /// The machine whose control queues the rank has for itself, as the only rank of its node;
+    /// otherwise the ranks of a node share those of the job's machine.
+    own_machine: OnceLock<QueueMachine>,
     /// The number of open session queues; 0 means that there is nothing to serve.
     sessions: AtomicUsize,
     /// The number of automatic tags assigned so far, so that no queue assigns a tag that an earlier
@@ -93,12 +97,35 @@ impl OwnQueues {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a control queue for `spec`. Returns its id.
+    /// Makes the rank the only one of its node, with the control queues of `machine`. Returns whether
+    /// it now is; that is impossible once it holds a control queue, or has another machine.
+    pub(crate) fn have_own(&self, machine: QueueMachine) -> bool {
+        self.lock().held.is_empty() && *self.own_machine.get_or_init(|| machine) == machine
+    }
+
+    /// Returns the machine whose control queues the rank uses.
+    pub(crate) fn machine(&self, job: &Job) -> QueueMachine {
+        self.own_machine.get().copied().unwrap_or(job.queues.machine)
+    }
+
+    /// Returns the control queues that the rank may take; `None` if there is no such rank.
+    pub(crate) fn node<'a>(&self, job: &'a Job, me: Rank) -> Option<NodeQueues<'a>> {
+        let first = if self.own_machine.get().is_some() { me } else { job.first_of_node(me)? };
+        NodeQueues::of(job, first, self.machine(job))
+    }
+
+    /// Takes a control queue for `spec`, as context `wanted` of it if that is given. Returns its id.
     ///
     /// # Errors
     /// [`QueueError::InUse`], [`QueueError::NoneFree`], [`QueueError::Limit`].
-    pub(crate) fn take(&self, job: &Job, me: Rank, spec: &QueueSpec) -> Result<QueueId, QueueError> {
-        let machine = job.queues.machine;
+    pub(crate) fn take(
+        &self,
+        job: &Job,
+        me: Rank,
+        spec: &QueueSpec,
+        wanted: Option<u8>,
+    ) -> Result<QueueId, QueueError> {
+        let machine = self.machine(job);
         let asked = QueueId::new(me, spec.engine.unwrap_or(0).min(15), spec.number.unwrap_or(0), 0);
         let limit = |what, value: u64, limit: u64| QueueError::Limit { queue: asked, what, value, limit };
         let numbers = machine.numbers(spec.mode);
@@ -117,7 +144,7 @@ impl OwnQueues {
                 ));
             }
         }
-        let node = NodeQueues::of(job, me).ok_or(QueueError::NotOpen(asked))?;
+        let node = self.node(job, me).ok_or(QueueError::NotOpen(asked))?;
         let mut state = self.lock();
         let mut engines: Vec<u8> = spec.engine.map_or_else(|| (0..machine.engines).collect(), |engine| vec![engine]);
         // A stable sort: among engines with equally many queues taken, the first is used.
@@ -125,7 +152,7 @@ impl OwnQueues {
         let fits = |number: &u8| numbers >> number & 1 != 0 && spec.number.is_none_or(|wanted| wanted == *number);
         for &engine in &engines {
             for number in (0..machine.queues_per_engine).filter(fits) {
-                if let Some(context) = state.context(&node, (engine, number), me, spec.mode, machine.contexts) {
+                if let Some(context) = state.context(&node, (engine, number), me, spec.mode, machine.contexts, wanted) {
                     return Ok(QueueId::new(me, engine, number, context));
                 }
             }
@@ -144,7 +171,7 @@ impl OwnQueues {
             *contexts &= !(1 << id.context());
             if *contexts == 0 {
                 state.held.remove(&at);
-                if let Some(node) = NodeQueues::of(job, me) {
+                if let Some(node) = self.node(job, me) {
                     node.give_back(at.0, at.1, me);
                 }
             }
@@ -231,16 +258,29 @@ impl OwnQueues {
 
 impl State {
     /// Takes a context of a control queue, which is first taken from the node if necessary.
-    fn context(&mut self, node: &NodeQueues<'_>, at: (u8, u8), me: Rank, mode: QueueMode, most: u8) -> Option<u8> {
+    fn context(
+        &mut self,
+        node: &NodeQueues<'_>,
+        at: (u8, u8),
+        me: Rank,
+        mode: QueueMode,
+        most: u8,
+        wanted: Option<u8>,
+    ) -> Option<u8> {
+        let first = wanted.unwrap_or(0);
+        if first >= most {
+            return None;
+        }
         match self.held.get_mut(&at) {
             Some((QueueMode::Normal, contexts)) if mode == QueueMode::Normal => {
-                let context = (!*contexts).trailing_zeros() as u8;
-                (context < most).then(|| *contexts |= 1 << context).map(|()| context)
+                let context = wanted.unwrap_or((!*contexts).trailing_zeros() as u8);
+                let free = context < most && *contexts & 1 << context == 0;
+                free.then(|| *contexts |= 1 << context).map(|()| context)
             }
             Some(_) => None,
             None => node.take(at.0, at.1, me).then(|| {
-                self.held.insert(at, (mode, 1));
-                0
+                self.held.insert(at, (mode, 1 << first));
+                first
             }),
         }
     }

@@ -46,6 +46,9 @@ pub(crate) struct Queue {
     remote: Option<Arc<RemoteCommands>>,
     /// The longest put or get, in bytes.
     longest: u32,
+    /// Whether a command that leaves a notice waits, as for room, while the target's message receive
+    /// queue is full.
+    patient: bool,
 }
 
 /// The memory of an open queue.
@@ -72,7 +75,15 @@ impl Queue {
     ) -> Self {
         let longest = endpoint.job().queues.machine.longest;
         let poster = Lock::new(Poster::new(remote.clone()));
-        Queue { endpoint, id, spec, geometry, open: Some(open), poster, remote, longest }
+        Queue { endpoint, id, spec, geometry, open: Some(open), poster, remote, longest, patient: false }
+    }
+
+    /// Makes a queue that is not in session mode refuse commands, as if it were full, whose notice
+    /// finds no room at their target.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn patient(mut self) -> Self {
+        self.patient = true;
+        self
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {

@@ -51,6 +51,19 @@ impl CommandNotices {
 }
 
 impl Executor<'_> {
+    /// Returns whether the target of `posting` has room for its notice, besides those of all ranks
+    /// that may find room at the same time. True if there is no such target: executing the command
+    /// reports the reason.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn admits_notice(&self, posting: &Posting) -> bool {
+        let target = posting.command.target().map(|to| self.target(to));
+        let margin = (self.job.plan.ranks as u64).saturating_add(8);
+        target.and_then(Result::ok).is_none_or(|target| {
+            let margin = margin.min(u64::from(target.geometry.mrq_depth) / 2);
+            ring::has_room_beyond(&target.mrq(), margin)
+        })
+    }
+
     /// Claims room for the remote notice, if one was requested.
     #[inline]
     pub(crate) fn claim_notice(&self, target: &View<'_>, posting: &Posting) -> Result<Option<mrq::Claim>, QueueError> {

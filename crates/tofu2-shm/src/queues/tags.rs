@@ -74,13 +74,14 @@ pub(crate) fn resolve<'a>(
     let (id, segment): (_, &'a Mapping) = (queue.id, queue.segment);
     let Tagged { key, read_only } = look_up(queue, at)?;
     let (offset, registered) = match regions::copy(segment, key) {
-        Ok((offset, len, RegionKind::Heap)) => (offset, len),
+        Ok((offset, len, RegionKind::Heap | RegionKind::Program)) => (offset, len),
         Err(EntryError::Stale) => return Err(QueueError::Stale { queue: id, stadd: at }),
         Err(EntryError::Unknown) => return Err(queue.corrupt("the table of tags")),
         _ => return Err(queue.corrupt("the region table")),
     };
     let ahead = stadd::range(id, at, len, registered as u64)?;
-    if ahead % u64::from(width.max(1)) != 0 {
+    // A region of the program's memory may start at any byte.
+    if (offset as u64).wrapping_add(ahead) % u64::from(width.max(1)) != 0 {
         return Err(QueueError::Misaligned { queue: id, stadd: at, width });
     }
     if read_only && writes {
@@ -117,7 +118,7 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
     let none = QueueError::NoSuchTag { queue: queue.id, stadd: at };
     let place = stadd::place(at.tag()).ok_or(none)?;
     let Tagged { key, read_only } = look_up(queue, at)?;
-    let Ok((offset, len, RegionKind::Heap)) = regions::copy(queue.segment, key) else {
+    let Ok((offset, len, RegionKind::Heap | RegionKind::Program)) = regions::copy(queue.segment, key) else {
         return Err(QueueError::Stale { queue: queue.id, stadd: at });
     };
     Ok(FoundTag { tag: at.tag(), word: word_of(at.tag(), read_only), key, place, offset, len })

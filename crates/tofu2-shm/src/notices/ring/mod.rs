@@ -35,6 +35,8 @@ mod protocol;
 use crate::memory::word::Word;
 use std::sync::Arc;
 
+#[cfg(target_os = "linux")]
+pub(crate) use protocol::has_room_beyond;
 pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publish, take, withdraw};
 
 /// A ring's words and its entry type.

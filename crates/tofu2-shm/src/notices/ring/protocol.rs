@@ -100,6 +100,13 @@ pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
     distance(ring, unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed)) != ring.depth()
 }
 
+/// Returns whether more than `margin` slots are free, as far as the words show.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_room_beyond<R: Ring>(ring: &R, margin: u64) -> bool {
+    let taken = distance(ring, unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed));
+    taken.saturating_add(margin) < ring.depth()
+}
+
 /// Fills in and hands over a claimed slot.
 #[inline(always)]
 pub(crate) fn publish<R: Ring>(ring: &R, claim: Claim, entry: R::Entry) {
