@@ -1,11 +1,18 @@
 //! The network interface of a rank, in more detail than the contract has: for bindings whose programs
 //! know the hardware. Linux only.
 
-use crate::{QueueMachine, endpoint::Endpoint, queues::executor::Executor};
+use crate::{
+    QueueMachine,
+    endpoint::Endpoint,
+    queues::{
+        executor::Executor,
+        format::descriptor::{self, Descriptor},
+    },
+};
 use core::ptr::NonNull;
 use rdma_fabric::{
     Deps, Fabric, FabricError, Rank, Region, Result,
-    control_queue::{Queue, QueueMode, QueueSpec},
+    control_queue::{Posting, Queue, QueueMode, QueueSpec},
 };
 
 pub use crate::memory::program::ShareError;
@@ -85,4 +92,24 @@ impl Nic {
     pub fn is_oversubscribed(&self) -> bool {
         self.0.job().oversubscribed
     }
+}
+
+/// Bytes of a slot of a transmit order queue.
+pub const SLOT_BYTES: usize = 32;
+
+/// Encodes one command of `posting`, which has one block, as the slots of a transmit order queue.
+/// [`Posting::tag`] is not part of them.
+pub fn encode(posting: &Posting) -> ([u64; 4], Option<[u64; 4]>) {
+    let Descriptor { first, second } = descriptor::encode(posting);
+    (first, second)
+}
+
+/// Returns the number of slots of the command that starts with `first`; `None` if no command does.
+pub fn slots(first: &[u64; 4]) -> Option<u64> {
+    descriptor::slots(first)
+}
+
+/// Inverts [`encode`]; `None` for slots that it never returns.
+pub fn decode(first: [u64; 4], second: Option<[u64; 4]>) -> Option<Posting> {
+    descriptor::decode(&Descriptor { first, second })
 }

@@ -59,7 +59,7 @@ impl Executor<'_> {
         let target = posting.command.target().map(|to| self.target(to));
         let margin = (self.job.plan.ranks as u64).saturating_add(8);
         target.and_then(Result::ok).is_none_or(|target| {
-            let margin = margin.min(u64::from(target.geometry.mrq_depth) / 2);
+            let margin = (margin + u64::from(posting.command.commands())).min(u64::from(target.geometry.mrq_depth) / 2);
             ring::has_room_beyond(&target.mrq(), margin)
         })
     }

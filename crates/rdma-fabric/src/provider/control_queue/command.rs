@@ -10,6 +10,8 @@ pub struct Inline {
     bytes: [u8; Inline::MOST],
     /// At most [`Inline::MOST`].
     len: u8,
+    /// Whether the descriptor takes two slots; always if there are more than [`Inline::ONE_SLOT`] bytes.
+    is_long: bool,
 }
 
 impl Inline {
@@ -20,14 +22,26 @@ impl Inline {
 
     /// Creates a piggyback put from `bytes`; `None` if there are more than [`Inline::MOST`].
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        let mut inline = Inline { bytes: [0; Self::MOST], len: bytes.len() as u8 };
+        let is_long = bytes.len() > Self::ONE_SLOT;
+        let mut inline = Inline { bytes: [0; Self::MOST], len: bytes.len() as u8, is_long };
         inline.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(inline)
     }
 
+    /// Returns the same put in the long form of the descriptor, which takes two slots.
+    #[must_use]
+    pub fn long(self) -> Self {
+        Inline { is_long: true, ..self }
+    }
+
+    /// Returns whether the descriptor takes two slots.
+    pub fn is_long(&self) -> bool {
+        self.is_long
+    }
+
     /// Creates a piggyback put from a word, in the byte order of the machine.
     pub fn word(value: u64) -> Self {
-        let mut inline = Inline { bytes: [0; Self::MOST], len: 8 };
+        let mut inline = Inline { bytes: [0; Self::MOST], len: 8, is_long: false };
         inline.bytes[..8].copy_from_slice(&value.to_ne_bytes());
         inline
     }
@@ -137,7 +151,7 @@ impl Command {
     /// commands takes.
     pub fn slots_each(&self) -> u32 {
         match self {
-            Command::PutInline { bytes, .. } if bytes.as_bytes().len() > Inline::ONE_SLOT => 2,
+            Command::PutInline { bytes, .. } if bytes.is_long => 2,
             Command::Atomic { width: Width::Eight, amo: Amo::CompareSwap { .. }, .. } => 2,
             _ => 1,
         }
@@ -172,6 +186,8 @@ mod tests {
         assert_eq!(slots(Command::put(to, at, at, 1 << 20)), 1);
         assert_eq!(slots(Command::get(to, at, at, 0)), 1);
         assert_eq!([0, 1, 8, 9, 32].map(|len| slots(inline(len))), [1, 1, 1, 2, 2]);
+        let long = Command::PutInline { to, bytes: Inline::word(7).long(), at };
+        assert_eq!(slots(long), 2);
         assert_eq!([swap(Width::Four), swap(Width::Eight)].map(slots), [1, 2]);
         assert_eq!(slots(Command::Atomic { to, at, width: Width::Eight, amo: Amo::Add(1) }), 1);
         assert_eq!(slots(Command::Nop), 1);

@@ -70,9 +70,9 @@ pub(crate) fn encode(posting: &Posting) -> Descriptor {
         Command::Get { from, at, len, .. } => (kind::GET, 0, len, at.to_bits(), from, None),
         Command::PutInline { bytes, at, .. } => {
             let (carried, len) = (words(bytes.as_bytes()), bytes.as_bytes().len() as u32);
-            match bytes.as_bytes().len() {
-                0..=Inline::ONE_SLOT => (kind::INLINE, 0, len, carried[0], at, None),
-                _ => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
+            match bytes.is_long() {
+                false => (kind::INLINE, 0, len, carried[0], at, None),
+                true => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
             }
         }
         Command::Atomic { at, width, amo, .. } => {
@@ -131,7 +131,7 @@ pub(crate) fn decode(descriptor: &Descriptor) -> Option<Posting> {
         kind::PUT => Command::put(to, Stadd::from_bits(one), at, len),
         kind::GET => Command::get(to, at, Stadd::from_bits(one), len),
         kind::INLINE => Command::PutInline { to, bytes: inline(&[one, 0, 0, 0], len)?, at },
-        kind::INLINE_LONG => Command::PutInline { to, bytes: inline(&second?, len)?, at },
+        kind::INLINE_LONG => Command::PutInline { to, bytes: inline(&second?, len)?.long(), at },
         kind::ARMW => {
             let amo = match three >> OP & 7 {
                 1 => Amo::Swap(one),
@@ -238,7 +238,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
         (kind::PUT | kind::GET, None) => true,
         (kind::INLINE, None) => len <= Inline::ONE_SLOT && blank(one, 0),
         (kind::INLINE_LONG, Some(words)) => {
-            one == 0 && len > Inline::ONE_SLOT && words.iter().enumerate().all(|(at, &word)| blank(word, 8 * at))
+            one == 0 && words.iter().enumerate().all(|(at, &word)| blank(word, 8 * at))
         }
         (kind::ARMW | kind::CSWAP4, None) | (kind::CSWAP8, Some([_, 0, 0, 0])) => len == 0,
         (kind::NOP, None) => zero | one | two == 0,

@@ -1,0 +1,144 @@
+/*
+ * What the uTofu examples share: their rank, waits, and a barrier before the first command. A program
+ * of the machine gets rank and number of ranks from MPI or from its job's description.
+ */
+#ifndef UTOFU_EXAMPLE_H
+#define UTOFU_EXAMPLE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utofu.h>
+
+/* Ends the process if a call fails. The library exports this name, the header does not have it. */
+extern void utofu_get_last_error(const char *message);
+
+#define check(condition) ((condition) ? (void)0 : failed(#condition, __LINE__))
+#define must(call) expect(call, #call, __LINE__)
+
+static inline void failed(const char *what, int line)
+{
+    fprintf(stderr, "line %d: %s\n", line, what);
+    exit(1);
+}
+
+static inline void expect(int code, const char *call, int line)
+{
+    char reason[256] = "";
+    if (code == UTOFU_SUCCESS)
+        return;
+    utofu_get_last_error(reason);
+    fprintf(stderr, "line %d: %s: %d, %s\n", line, call, code, reason);
+    exit(1);
+}
+
+struct rank {
+    int rank, ranks;
+};
+
+/* A number among variables of which a launcher sets one. */
+static inline int variable(const char *const names[], int otherwise)
+{
+    for (; *names; names++)
+        if (getenv(*names))
+            return atoi(getenv(*names));
+    return otherwise;
+}
+
+/* The rank of this process. `onesided run` names it in ONESIDED_JOB. */
+static inline struct rank this_rank(int ranks)
+{
+    const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+    const char *const ranks_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+    struct rank me = {variable(rank_names, 0), variable(ranks_names, 1)};
+    const char *job = getenv("ONESIDED_JOB");
+    if (job) {
+        me.rank = atoi(strstr(job, " rank=") + 6);
+        me.ranks = atoi(strstr(job, " ranks=") + 7);
+    }
+    if (ranks != 0 && me.ranks != ranks)
+        failed("wrong number of ranks", me.ranks);
+    return me;
+}
+
+/* The coordinates of a rank: twelve nodes on a ring through A, B and C. */
+static inline uint8_t *coords_of(int rank)
+{
+    static const uint8_t walk[12][3] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 2, 1}, {0, 1, 1}, {0, 0, 1},
+                                        {1, 0, 1}, {1, 1, 1}, {1, 2, 1}, {1, 2, 0}, {1, 1, 0}, {1, 0, 0}};
+    static uint8_t coords[6];
+    memset(coords, 0, sizeof coords);
+    coords[0] = (uint8_t)(rank / 12);
+    memcpy(coords + 3, walk[rank % 12], 3);
+    return coords;
+}
+
+/* Polls for a completion. */
+static inline void *next_completion(utofu_vcq_hdl_t vcq)
+{
+    void *data;
+    int code;
+    while ((code = utofu_poll_tcq(vcq, 0, &data)) == UTOFU_ERR_NOT_FOUND)
+        ;
+    must(code);
+    return data;
+}
+
+/* Polls for a notice. */
+static inline struct utofu_mrq_notice next_notice(utofu_vcq_hdl_t vcq)
+{
+    struct utofu_mrq_notice notice;
+    int code;
+    while ((code = utofu_poll_mrq(vcq, 0, &notice)) == UTOFU_ERR_NOT_FOUND)
+        ;
+    must(code);
+    return notice;
+}
+
+/* Puts bytes and waits until their buffer may be used again; polls the TCQ while the TOQ is full. */
+static inline void put(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, utofu_stadd_t local, utofu_stadd_t remote,
+                       size_t length, uint64_t edata, unsigned long flags)
+{
+    int code;
+    flags |= UTOFU_ONESIDED_FLAG_TCQ_NOTICE;
+    while ((code = utofu_put(vcq, to, local, remote, length, edata, flags, NULL)) == UTOFU_ERR_BUSY) {
+        void *data;
+        int polled = utofu_poll_tcq(vcq, 0, &data);
+        if (polled != UTOFU_ERR_NOT_FOUND)
+            must(polled);
+    }
+    must(code);
+    next_completion(vcq);
+}
+
+/* The tag under which `meet` counts ranks. */
+enum { MEETING_TAG = 255 };
+
+/*
+ * Waits until all ranks have called it with their VCQ of the component `component` on TNI 0: each adds 1
+ * to a word of every rank. A rank whose VCQ or word is not there yet is tried again.
+ */
+static inline void meet(utofu_vcq_hdl_t vcq, utofu_cmp_id_t component, struct rank me)
+{
+    static volatile uint64_t arrived;
+    utofu_stadd_t own;
+    must(utofu_reg_mem_with_stag(vcq, (void *)&arrived, sizeof arrived, MEETING_TAG, 0, &own));
+    for (int rank = 0; rank < me.ranks; rank++) {
+        utofu_vcq_id_t peer;
+        utofu_stadd_t word;
+        int code;
+        must(utofu_construct_vcq_id(coords_of(rank), 0, 0, component, &peer));
+        must(utofu_query_stadd(peer, MEETING_TAG, &word));
+        do {
+            struct utofu_mrq_notice notice;
+            must(utofu_armw8(vcq, peer, UTOFU_ARMW_OP_ADD, 1, word, 0, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL));
+            while ((code = utofu_poll_mrq(vcq, 0, &notice)) == UTOFU_ERR_NOT_FOUND)
+                ;
+        } while (code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD);
+        must(code);
+    }
+    while (arrived < (uint64_t)me.ranks)
+        ;
+}
+
+#endif
