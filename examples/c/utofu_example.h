@@ -1,5 +1,5 @@
 /*
- * What the uTofu examples share: their rank, waits, and a barrier before the first command. A program
+ * What the uTofu examples share: their rank, waits, and the exchange of ids. A program
  * of the machine gets rank and number of ranks from MPI or from its job's description.
  */
 #ifndef UTOFU_EXAMPLE_H
@@ -111,34 +111,54 @@ static inline void put(utofu_vcq_hdl_t vcq, utofu_vcq_id_t to, utofu_stadd_t loc
     next_completion(vcq);
 }
 
-/* The tag under which `meet` counts ranks. */
-enum { MEETING_TAG = 255 };
+/* What the ranks say of themselves when they meet. */
+enum { MOST_RANKS = 64, MEETING_TNI = 5, MEETING_TAG = 255, MEETING_COMPONENT = 7 };
+
+struct card {
+    uint64_t words[3];
+    /* How often the rank has called `meet`; written last. */
+    uint64_t here;
+};
 
 /*
- * Waits until all ranks have called it with their VCQ of the component `component` on TNI 0: each adds 1
- * to a word of every rank. A rank whose VCQ or word is not there yet is tried again.
+ * Waits until all ranks have called it as often; then each has the others' words, which stay the same in
+ * all calls. It uses a VCQ with a component id and a fixed tag, which need no communication. A rank that is
+ * not there yet is tried again.
  */
-static inline void meet(utofu_vcq_hdl_t vcq, utofu_cmp_id_t component, struct rank me)
+static inline volatile struct card *meet(struct rank me, uint64_t first, uint64_t second, uint64_t third)
 {
-    static volatile uint64_t arrived;
-    utofu_stadd_t own;
-    must(utofu_reg_mem_with_stag(vcq, (void *)&arrived, sizeof arrived, MEETING_TAG, 0, &own));
+    static volatile struct card cards[MOST_RANKS];
+    static struct card card;
+    static utofu_vcq_hdl_t vcq;
+    if (card.here++ == 0) {
+        utofu_stadd_t own;
+        check(me.ranks <= MOST_RANKS);
+        card.words[0] = first;
+        card.words[1] = second;
+        card.words[2] = third;
+        must(utofu_create_vcq_with_cmp_id(MEETING_TNI, MEETING_COMPONENT, 0, &vcq));
+        must(utofu_reg_mem_with_stag(vcq, (void *)cards, sizeof cards, MEETING_TAG, 0, &own));
+    }
     for (int rank = 0; rank < me.ranks; rank++) {
+        const unsigned long flags = UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE;
         utofu_vcq_id_t peer;
-        utofu_stadd_t word;
+        utofu_stadd_t theirs;
         int code;
-        must(utofu_construct_vcq_id(coords_of(rank), 0, 0, component, &peer));
-        must(utofu_query_stadd(peer, MEETING_TAG, &word));
+        must(utofu_construct_vcq_id(coords_of(rank), MEETING_TNI, 0, MEETING_COMPONENT, &peer));
+        must(utofu_query_stadd(peer, MEETING_TAG, &theirs));
+        theirs += (uint64_t)me.rank * sizeof card;
         do {
             struct utofu_mrq_notice notice;
-            must(utofu_armw8(vcq, peer, UTOFU_ARMW_OP_ADD, 1, word, 0, UTOFU_ONESIDED_FLAG_LOCAL_MRQ_NOTICE, NULL));
+            must(utofu_put_piggyback(vcq, peer, &card, theirs, sizeof card, 0, flags, NULL));
             while ((code = utofu_poll_mrq(vcq, 0, &notice)) == UTOFU_ERR_NOT_FOUND)
                 ;
         } while (code == UTOFU_ERR_MRQ_PEER || code == UTOFU_ERR_MRQ_RMT_STADD);
         must(code);
     }
-    while (arrived < (uint64_t)me.ranks)
-        ;
+    for (int rank = 0; rank < me.ranks; rank++)
+        while (cards[rank].here < card.here)
+            ;
+    return cards;
 }
 
 #endif

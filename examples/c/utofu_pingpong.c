@@ -25,7 +25,7 @@ int main(void)
     must(utofu_construct_vcq_id(coords, 0, 0, COMPONENT, &peer));
     must(utofu_set_vcq_id_path(&peer, NULL));
     must(utofu_query_stadd(peer, TAG, &remote));
-    meet(vcq, COMPONENT, me);
+    meet(me, 0, 0, 0);
 
     for (int round = 0; round < ROUNDS; round++) {
         if (round % 2 == me.rank) {
