@@ -158,7 +158,8 @@ pub(crate) struct Run {
     /// Number of ranks.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: NonZeroUsize,
-    /// Memory that each rank can register, e.g. 64M or 1G. Default: the provider's.
+    /// Memory that each rank can register, e.g. 64M or 1G. Default: 16G, or less where limits or more
+    /// than 256 ranks require it.
     #[arg(long, value_name = "B")]
     pub(crate) segment_bytes: Option<SegmentBytes>,
     /// Ranks that call themselves one node, in rank order. Default: all of them.

@@ -5,8 +5,14 @@ use observe::{WantedReport, emit};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::{
     JobError,
-    shm::{Launcher, SegmentBytes},
+    shm::{DEFAULT_SEGMENT_BYTES, Launcher, SegmentBytes},
 };
+
+/// Bytes that a rank of an unknown program can register by default. A program in C may register any of
+/// its memory; unused bytes take none.
+const AMPLE_SEGMENT: usize = 16 << 30;
+/// The ranks for which the address space has room for so much.
+const FEW_RANKS: usize = 256;
 
 /// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
@@ -14,17 +20,25 @@ pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     let executable = program.next().ok_or("no program given")?;
     let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind).stuck_after(options.stuck_after.0);
     launcher = launcher.shared_address_space(options.shared_address_space).progress_thread(options.progress_thread);
-    if let Some(SegmentBytes(bytes)) = options.segment_bytes {
-        launcher = launcher.segment_bytes(bytes);
-    }
+    let ranks = options.ranks.get();
+    let default = if ranks <= FEW_RANKS { AMPLE_SEGMENT } else { DEFAULT_SEGMENT_BYTES };
+    let SegmentBytes(bytes) = options.segment_bytes.unwrap_or(SegmentBytes(default));
+    launcher = launcher.segment_bytes(bytes);
     if let Some(ranks) = options.ranks_per_node {
         launcher = launcher.ranks_per_node(ranks.get());
     }
     launcher = launcher.command(executable, program);
     let wanted = WantedReport { stats: options.stats, json: options.json, trace: options.trace };
-    let (ended, told) = wanted.of_processes(options.ranks.get(), |variable| match variable {
-        Some((name, value)) => launcher.env(name, value).run(),
-        None => launcher.run(),
+    let run = |launcher: Launcher| match launcher.run() {
+        // Limits may allow less. Nothing was started.
+        Err(JobError::TooManyRanks { .. }) if options.segment_bytes.is_none() => {
+            launcher.segment_bytes(DEFAULT_SEGMENT_BYTES).run()
+        }
+        ended => ended,
+    };
+    let (ended, told) = wanted.of_processes(ranks, |variable| match variable {
+        Some((name, value)) => run(launcher.env(name, value)),
+        None => run(launcher),
     })?;
     let code = match ended {
         Err(aborted @ JobError::Aborted { .. }) => {

@@ -1,0 +1,114 @@
+//! Compiled programs, and the jobs that run them.
+
+use process_tests::{
+    child::{self, Ended, HANG, this_program},
+    programs::{Compilation, Linkage, ended_within, is_installed, libraries},
+};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    time::Duration,
+};
+use tofu2_shm::Launcher;
+
+/// Bytes that a rank can register; unused ones take no memory.
+const SEGMENT: usize = 4 << 30;
+
+/// Runs a program as the ranks of a job, like `onesided run`, with a shorter time that others may take
+/// to end after a failure.
+pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
+    let launcher = Launcher::new(ranks).segment_bytes(SEGMENT).grace(Duration::from_secs(1));
+    match launcher.command(program, args).run() {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Options of the address sanitizer. The programs end with memory in use. What gives addresses names is a
+/// process that it forks, which must not run on a registered stack.
+const ASAN: &str = "detect_leaks=0:symbolize=0";
+
+/// Returns the folder of this process's programs.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("utofu-{}", std::process::id()))
+}
+
+/// Removes all programs.
+pub(crate) fn remove_programs() {
+    let _ = fs::remove_dir_all(folder());
+}
+
+fn unique() -> PathBuf {
+    static UNIQUE: AtomicU32 = AtomicU32::new(0);
+    folder().join(UNIQUE.fetch_add(1, Relaxed).to_string())
+}
+
+/// The folder of the examples, whose header the other programs include too.
+const EXAMPLES: &str = "../../examples/c";
+
+/// Compiles a program of this package, or an example if it is called `utofu_…`; `None` without a
+/// compiler.
+pub(crate) fn compiled(name: &str, linkage: Linkage) -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compilation = Compilation::new(package, &[&source(name)], &unique())?;
+    compilation.args([Path::new("-I"), package.join(EXAMPLES).as_path()]);
+    compilation.link("tofucom", linkage);
+    Some(compilation.args(["-lm", "-lpthread"]).compile())
+}
+
+fn source(name: &str) -> String {
+    if name.starts_with("utofu_") { format!("{EXAMPLES}/{name}.c") } else { format!("tests/own/{name}.c") }
+}
+
+/// Compiles a program with another compiler, which adds `flags`; `None` if it fails without them, or is
+/// not installed.
+pub(crate) fn compiled_by(compiler: &str, flags: &[&str], name: &str) -> Option<PathBuf> {
+    if !is_installed(compiler) {
+        return None;
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = unique();
+    fs::create_dir_all(&folder).expect("a folder for the program");
+    let program = folder.join("program");
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-g", "-std=c99"]).args(flags).arg(package.join(source(name)));
+    command.arg("-I").arg(package.join("include")).arg("-I").arg(package.join(EXAMPLES));
+    command.arg("-L").arg(libraries()).arg(format!("-Wl,-rpath,{}", libraries().display()));
+    let output = command.args(["-ltofucom", "-lm", "-lpthread", "-o"]).arg(&program).output().expect("a compiler");
+    if !output.status.success() {
+        println!("    SKIPPED: {compiler} {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    Some(program)
+}
+
+/// Runs a program as `ranks` ranks.
+pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
+    let mut command = this_program(["launch", &ranks.to_string()]);
+    command.arg(program).args(args).env("ASAN_OPTIONS", ASAN);
+    ended(command)
+}
+
+/// Runs a program without a launcher.
+pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
+    let mut command = child::program(program, args);
+    command.env("ASAN_OPTIONS", ASAN);
+    ended(command)
+}
+
+/// Runs a command until its end. Killing a launcher that hangs also kills its ranks.
+pub(crate) fn ended(command: Command) -> Ended {
+    ended_within(2 * HANG, command)
+}
+
+/// Checks that a program succeeded and printed one line that starts with `text`.
+#[track_caller]
+pub(crate) fn says(ended: &Ended, text: &str) {
+    let is_one = ended.out.lines().count() == 1 && ended.out.starts_with(text);
+    assert!(ended.code() == Some(0) && is_one && ended.err.is_empty(), "{text}: {ended}");
+}
