@@ -96,6 +96,56 @@ impl VcqId {
     }
 }
 
+/// VCQ ids and the queues that they name, as converted before: conversions would cost as much as a short
+/// put.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    queues: [Option<(u64, QueueId, u8)>; Peers::PLACES],
+    ids: [Option<(QueueId, u64, u8)>; Peers::PLACES],
+}
+
+impl Peers {
+    const PLACES: usize = 16;
+
+    #[inline]
+    fn place(bits: u64) -> usize {
+        // Fibonacci hashing.
+        (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % Self::PLACES
+    }
+
+    /// Returns the queue that `bits` names in a job of `ranks` ranks, and its context.
+    ///
+    /// # Errors
+    /// As [`VcqId::from_bits`] and [`VcqId::queue`].
+    #[inline]
+    pub(crate) fn queue(&mut self, bits: u64, ranks: u32) -> Outcome<(QueueId, u8)> {
+        let place = &mut self.queues[Self::place(bits)];
+        match *place {
+            Some((known, queue, context)) if known == bits => Ok((queue, context)),
+            _ => {
+                let id = VcqId::from_bits(bits)?;
+                let queue = id.queue(ranks)?;
+                *place = Some((bits, queue, id.context));
+                Ok((queue, id.context))
+            }
+        }
+    }
+
+    /// Returns the id of a queue, with the default path, and its context.
+    #[inline]
+    pub(crate) fn id(&mut self, queue: QueueId) -> (u64, u8) {
+        let place = &mut self.ids[Self::place(queue.to_bits())];
+        match *place {
+            Some((known, bits, context)) if known == queue => (bits, context),
+            _ => {
+                let id = VcqId::of(queue);
+                *place = Some((queue, id.to_bits(), id.context));
+                (id.to_bits(), id.context)
+            }
+        }
+    }
+}
+
 /// A tag that no queue ever has.
 const NO_TAG: u32 = Stadd::FIRST_AUTOMATIC - 1;
 

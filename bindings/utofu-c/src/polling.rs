@@ -2,7 +2,7 @@
 
 use crate::{
     failure::{Code, Outcome, of_completion, of_fabric, of_notice},
-    ids::{VcqId, stadd_to_bits},
+    ids::stadd_to_bits,
     vcq::Vcq,
 };
 use rdma_fabric::{
@@ -85,13 +85,13 @@ impl Vcq {
 
     /// Converts a notice. The target of an own command is the peer, that of a peer's is this VCQ.
     #[inline]
-    fn notice(&self, notice: &MrqNotice, is_own: bool) -> Notice {
-        let peer = VcqId::of(notice.peer);
-        let target = if is_own { peer.context } else { self.id.context };
+    fn notice(&mut self, notice: &MrqNotice, is_own: bool) -> Notice {
+        let (peer, context) = self.peers.id(notice.peer);
+        let target = if is_own { context } else { self.id.context };
         let is_get = notice.kind == MrqKind::LocalGet;
         Notice {
             notice_type: notice.kind as u8,
-            vcq_id: peer.to_bits(),
+            vcq_id: peer,
             edata: notice.edata.into(),
             rmt_value: notice.value,
             lcl_stadd: if is_get { stadd_to_bits(notice.local, self.id.context) } else { 0 },

@@ -3,7 +3,7 @@
 use crate::{
     caps::{MAX_GAP, MAX_MTU, MAX_PUT_GET},
     failure::{Code, Outcome},
-    ids::{VcqId, stadd_from_bits},
+    ids::stadd_from_bits,
     torus,
     vcq::Vcq,
 };
@@ -135,10 +135,9 @@ impl Vcq {
     /// # Errors
     /// The codes of wrong arguments.
     #[inline]
-    pub(crate) fn request(&self, common: &Common, request: &Request) -> Outcome<Posting> {
-        let id = VcqId::from_bits(common.to)?;
-        let to = id.queue(self.job.ranks)?;
-        let command = self.command(to, id.context, request)?;
+    pub(crate) fn request(&mut self, common: &Common, request: &Request) -> Outcome<Posting> {
+        let (to, context) = self.peers.queue(common.to, self.job.ranks)?;
+        let command = self.command(to, context, request)?;
         let mut posting = with_flags(command, common.flags)?;
         posting.edata = u8::try_from(common.edata)
             .map_err(|_| Code::INVALID_EDATA.because(format_args!("{} is more than 255", common.edata)))?;

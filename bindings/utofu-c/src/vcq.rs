@@ -7,7 +7,7 @@
 use crate::{
     caps,
     failure::{Code, Outcome, of_fabric},
-    ids::{CONTEXTS, FIRST_CONTEXT, VcqId},
+    ids::{CONTEXTS, FIRST_CONTEXT, Peers, VcqId},
     job::{Job, job},
     memory::Registrations,
     strict::VcqChecks,
@@ -15,9 +15,10 @@ use crate::{
 use rdma_fabric::{
     FabricError,
     control_queue::{Queue, QueueError, QueueMode, QueueSpec},
+    provider::{Turn, TurnCell},
 };
 use std::{
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::OnceLock,
     thread::{self, ThreadId},
 };
 
@@ -39,6 +40,8 @@ pub(crate) struct Vcq {
     pub(crate) id: VcqId,
     pub(crate) is_session: bool,
     pub(crate) registrations: Registrations,
+    /// Ids that were converted before.
+    pub(crate) peers: Peers,
     /// Completions that were requested and not polled.
     pub(crate) unread_tcq: u64,
     /// Notices of own commands that were requested and not polled.
@@ -64,11 +67,11 @@ struct Place {
     vcq: Option<Vcq>,
 }
 
-static TABLE: [OnceLock<Mutex<Place>>; PLACES] = [const { OnceLock::new() }; PLACES];
+static TABLE: [OnceLock<TurnCell<Place>>; PLACES] = [const { OnceLock::new() }; PLACES];
 
-fn lock(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    // A panic ends the process.
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+#[inline]
+fn enter(place: &TurnCell<Place>) -> Turn<'_, Place> {
+    place.enter().expect("any thread may use it")
 }
 
 #[cold]
@@ -81,7 +84,7 @@ fn no_such(handle: usize) -> Code {
 fn with_place<R>(handle: usize, f: impl FnOnce(&mut Place) -> Outcome<R>) -> Outcome<R> {
     let place = (handle & ((1 << PLACE_BITS) - 1)).wrapping_sub(1);
     let Some(place) = TABLE.get(place).and_then(OnceLock::get) else { return Err(no_such(handle)) };
-    let mut place = lock(place);
+    let mut place = enter(place);
     if place.uses != handle >> PLACE_BITS || place.vcq.is_none() {
         return Err(no_such(handle));
     }
@@ -107,7 +110,7 @@ pub(crate) fn with<R>(handle: usize, call: &'static str, f: impl FnOnce(&mut Vcq
 fn insert(vcq: Vcq) -> Outcome<usize> {
     let mut vcq = Some(vcq);
     for (number, place) in TABLE.iter().enumerate() {
-        let mut place = lock(place.get_or_init(Mutex::default));
+        let mut place = enter(place.get_or_init(|| TurnCell::of_any_thread(Place::default())));
         if place.vcq.is_none() {
             place.uses += 1;
             place.vcq = vcq.take();
@@ -163,6 +166,7 @@ pub(crate) fn create(tni: u16, component: Option<u16>, flags: u64) -> Outcome<us
         queue,
         is_session: mode == QueueMode::Session,
         registrations: Registrations::default(),
+        peers: Peers::default(),
         unread_tcq: 0,
         unread_mrq: 0,
         misses: 0,

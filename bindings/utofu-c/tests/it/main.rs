@@ -5,6 +5,8 @@
 fn main() {}
 
 #[cfg(target_os = "linux")]
+mod costs;
+#[cfg(target_os = "linux")]
 mod ends;
 #[cfg(target_os = "linux")]
 mod exported;
@@ -19,7 +21,7 @@ mod tools;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
-    use process_tests::cases;
+    use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [launch, ranks, program, args @ ..] = &words[..]
@@ -27,7 +29,7 @@ fn main() -> std::process::ExitCode {
     {
         return tools::launch(ranks.parse().expect("a number"), program, args);
     }
-    let all = cases![
+    let mut all = cases![
         exported::the_functions_of_the_header_are_exported,
         programs::every_function_has_its_results_and_codes,
         programs::session_queues_start_commands_by_credit_alone,
@@ -43,6 +45,8 @@ fn main() -> std::process::ExitCode {
         ends::a_loss_ends_polls,
         ends::kills_at_any_moment_leave_no_hang,
     ];
+    // A measurement.
+    all.extend(cases![costs::calls_cost_at_most_twice_those_in_rust].into_iter().map(Case::ignored));
     let code = process_tests::cases::run(all);
     tools::remove_programs();
     code
