@@ -2,6 +2,7 @@
 
 use crate::{
     failure::{Code, Outcome},
+    observing,
     settings::Settings,
     torus,
 };
@@ -9,6 +10,7 @@ use core::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use observe::Recorder;
 use onesided::Backend;
 use rdma_fabric::{Fabric, Rank};
 use std::{
@@ -21,6 +23,8 @@ use tofu2_shm::{QueueMachine, nic::Nic};
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) fabric: Fabric,
+    /// The records of this rank, if they are wanted.
+    pub(crate) recorder: Option<Recorder>,
     pub(crate) nic: Nic,
     pub(crate) settings: Settings,
     pub(crate) ranks: u32,
@@ -58,11 +62,13 @@ fn attach() -> Result<Job, String> {
     let fabric = Backend::Cluster.attach().map_err(|error| error.to_string())?;
     let nic = Nic::of(&fabric).ok_or("the ranks do not share memory")?;
     nic.become_node(QueueMachine::TOFUD).map_err(|error| error.to_string())?;
+    let recorder = observing::start(&fabric).map_err(|error| error.to_string())?;
+    let fabric = observing::fabric(&fabric, recorder.as_ref());
     let ranks = u32::try_from(fabric.ranks()).ok().filter(|&ranks| ranks <= torus::MOST_RANKS);
     let ranks = ranks.ok_or_else(|| format!("the torus has {} nodes at most", torus::MOST_RANKS))?;
     let oversubscribed = nic.is_oversubscribed();
     let (looked, lost) = (AtomicU64::new(u64::MAX), AtomicU32::new(0));
-    Ok(Job { fabric, nic, settings, ranks, oversubscribed, looked, lost })
+    Ok(Job { fabric, recorder, nic, settings, ranks, oversubscribed, looked, lost })
 }
 
 impl Job {

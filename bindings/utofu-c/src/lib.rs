@@ -22,6 +22,7 @@ mod ids;
 mod job;
 mod memory;
 mod names;
+mod observing;
 mod polling;
 mod posting;
 mod request;

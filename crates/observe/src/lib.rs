@@ -45,7 +45,7 @@ pub use error::ObserveError;
 pub use event::{Event, EventKind, Events};
 pub use gathering::{Detail, Gathering, Watched};
 pub use observation::Observation;
-pub use observer::observed;
+pub use observer::{observed, observed_queue};
 pub use output::{Output, emit, print};
 pub use record_files::{RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 pub use recorder::{RankRecord, Recorder};

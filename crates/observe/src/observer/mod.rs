@@ -12,6 +12,7 @@ use crate::{
     recorder::Recorder,
 };
 use operations::Operation;
+pub use queues::observed_queue;
 use rdma_fabric::{
     AccessPolicy, Amo, Blocks, Fabric, Multicasts, Notice, OwnedMemory, Rank, Region, Result, forward,
     provider::{

@@ -55,9 +55,16 @@ impl Queues for Observer {
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
         let none = FabricError::Unsupported { feature: &"control queues" };
         let below = self.below.provider().queues().ok_or(none)?.open(spec)?;
-        let (fabric, recorder) = (self.below.clone(), self.recorder.clone());
-        Ok(Box::new(ObservedQueue { below, fabric, recorder, waits: Waits::default(), noticed: Latest::default() }))
+        Ok(observed_queue(&self.below, below, self.recorder.clone()))
     }
+}
+
+/// Wraps a control queue of `fabric`, which some code opened past it, so that its commands and waits are
+/// recorded.
+#[must_use]
+pub fn observed_queue(fabric: &Fabric, below: Box<dyn Queue>, recorder: Recorder) -> Box<dyn Queue> {
+    let (fabric, waits, noticed) = (fabric.clone(), Waits::default(), Latest::default());
+    Box::new(ObservedQueue { below, fabric, recorder, waits, noticed })
 }
 
 #[derive(Debug)]
