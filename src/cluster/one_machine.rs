@@ -1,6 +1,6 @@
 //! Attached processes that another launcher started as ranks on one machine, and single ones.
 //!
-//! No coordinator is needed here: the ranks find each other by what the launcher told all of them,
+//! No coordinator is needed here: the ranks find each other by the launcher's variables,
 //! and share one memory file. A thread of each rank watches the others' processes. It is the only
 //! one that notices a loss: a launcher may not end the job when a rank ends.
 
@@ -84,7 +84,7 @@ fn segment_bytes() -> Result<usize> {
     Ok(bytes.0)
 }
 
-// ----- what the launcher told all ranks -----
+// ----- the launcher's description of the job -----
 
 /// A rank of a launcher's job on this machine.
 #[derive(Debug, PartialEq, Eq)]

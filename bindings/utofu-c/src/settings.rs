@@ -2,7 +2,7 @@
 
 use std::env;
 
-/// Reports what the real machine leaves undefined, if it is `1`.
+/// `1`: reports uses that the real machine leaves undefined.
 const STRICT: &str = "ONESIDED_UTOFU_STRICT";
 /// Slots of the transmit order queues of VCQs.
 const TOQ: &str = "ONESIDED_UTOFU_TOQ";

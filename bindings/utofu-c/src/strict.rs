@@ -1,4 +1,4 @@
-//! Strict mode: reports on standard error what the real machine leaves undefined.
+//! Strict mode: reports uses that the real machine leaves undefined, on standard error.
 //!
 //! * A command with memory that is not registered, here or at its target.
 //! * A buffer that changed between the command and its notice: a put's until its completion, a get's
@@ -78,8 +78,8 @@ impl Vcq {
         }
     }
 
-    /// Starts to watch the buffer of a command that was posted, and reports the errors that nobody
-    /// asked for.
+    /// Starts to watch the buffer of a command that was posted, and reports errors for which
+    /// no notice was requested.
     #[cold]
     pub(crate) fn check_after(&mut self, call: &'static str, posting: &Posting) {
         let can_watch = !self.is_session && !posting.delay_start;
@@ -104,7 +104,7 @@ impl Vcq {
                 checks.until_notice.push_back(get);
             }
         }
-        // The queue returns an error that nobody asked for behind its completions.
+        // The queue returns an error without a requested notice after its completions.
         loop {
             match self.queue.poll_tcq() {
                 Ok(Some(completion)) => {

@@ -125,7 +125,7 @@ fn insert(vcq: Vcq) -> Outcome<usize> {
 pub(crate) fn free(handle: usize) -> Outcome<()> {
     let vcq = with_place(handle, |place| Ok(place.vcq.take()))?;
     let Some(Vcq { queue, registrations, .. }) = vcq else { return Err(no_such(handle)) };
-    // Errors of commands that nobody asked about do not concern this call.
+    // Errors of commands without a requested notice do not concern this call.
     let _ = queue.close();
     drop(registrations);
     Ok(())

@@ -51,6 +51,7 @@ macro_rules! commands {
     ($($name:ident $prepare:ident ($($arg:ident: $type:ty),*) ($($shape:ident),*) $request:expr;)*) => { $(
         /// # Safety
         /// See the module `names`.
+        // SAFETY: the name is this library's own.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(
             vcq_hdl: usize,
@@ -72,6 +73,7 @@ macro_rules! commands {
 
         /// # Safety
         /// See the module `names`; `desc` has room for the descriptors.
+        // SAFETY: the name is this library's own.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $prepare(
             vcq_hdl: usize,
@@ -136,6 +138,7 @@ commands! {
 }
 
 /// Posts a command that does nothing.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn utofu_nop(vcq_hdl: usize, flags: c_ulong, cbdata: *mut c_void) -> c_int {
     let posting = with_flags(Command::Nop, flags);
@@ -147,6 +150,7 @@ extern "C" fn utofu_nop(vcq_hdl: usize, flags: c_ulong, cbdata: *mut c_void) -> 
 
 /// # Safety
 /// See the module `names`; `desc` has room for a descriptor.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_prepare_nop(
     vcq_hdl: usize,
@@ -161,6 +165,7 @@ unsafe extern "C" fn utofu_prepare_nop(
 
 /// # Safety
 /// See the module `names`; `desc` has `desc_size` bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_post_toq(vcq_hdl: usize, desc: *mut c_void, desc_size: usize, cbdata: *mut c_void) -> c_int {
     let post = || {

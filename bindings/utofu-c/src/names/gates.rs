@@ -10,6 +10,7 @@ use fabric_offload::barrier::GateValue;
 
 /// # Safety
 /// See the module `names`; `vbg_ids` has `num_vbgs` elements.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_alloc_vbg(tni_id: u16, num_vbgs: usize, flags: c_ulong, vbg_ids: *mut u64) -> c_int {
     code(not_null(vbg_ids).and_then(|()| {
@@ -20,6 +21,7 @@ unsafe extern "C" fn utofu_alloc_vbg(tni_id: u16, num_vbgs: usize, flags: c_ulon
 
 /// # Safety
 /// See the module `names`; `vbg_ids` has `num_vbgs` elements.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_free_vbg(vbg_ids: *mut u64, num_vbgs: usize) -> c_int {
     code(not_null(vbg_ids).and_then(|()| {
@@ -30,6 +32,7 @@ unsafe extern "C" fn utofu_free_vbg(vbg_ids: *mut u64, num_vbgs: usize) -> c_int
 
 /// # Safety
 /// See the module `names`; `vbg_settings` has `num_vbg_settings` elements.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_set_vbg(vbg_settings: *mut Setting, num_vbg_settings: usize) -> c_int {
     code(not_null(vbg_settings).and_then(|()| {
@@ -40,6 +43,7 @@ unsafe extern "C" fn utofu_set_vbg(vbg_settings: *mut Setting, num_vbg_settings:
 
 /// # Safety
 /// See the module `names`; `coords` has 6 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_vbg_info(
     vbg_id: u64,
@@ -65,6 +69,7 @@ unsafe extern "C" fn utofu_query_vbg_info(
 }
 
 /// Starts a barrier.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn utofu_barrier(vbg_id: u64, flags: c_ulong) -> c_int {
     code(gates::barrier(vbg_id, flags))
@@ -92,6 +97,7 @@ unsafe fn reduce<T: GateValue>(vbg_id: u64, op: c_int, data: *const T, len: usiz
 
 /// # Safety
 /// See the module `names`; `data` has `num_data` elements.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_reduce_uint64(
     vbg_id: u64,
@@ -106,6 +112,7 @@ unsafe extern "C" fn utofu_reduce_uint64(
 
 /// # Safety
 /// See the module `names`; `data` has `num_data` elements.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_reduce_double(
     vbg_id: u64,
@@ -119,6 +126,7 @@ unsafe extern "C" fn utofu_reduce_double(
 }
 
 /// Polls a barrier.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn utofu_poll_barrier(vbg_id: u64, flags: c_ulong) -> c_int {
     code(gates::poll(vbg_id, flags).map(drop))
@@ -145,6 +153,7 @@ unsafe fn poll<T: GateValue>(vbg_id: u64, flags: u64, data: *mut T) -> c_int {
 
 /// # Safety
 /// See the module `names`; `data` has as many elements as the reduction.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_poll_reduce_uint64(vbg_id: u64, flags: c_ulong, data: *mut u64) -> c_int {
     // SAFETY: guaranteed by the caller.
@@ -153,6 +162,7 @@ unsafe extern "C" fn utofu_poll_reduce_uint64(vbg_id: u64, flags: c_ulong, data:
 
 /// # Safety
 /// See the module `names`; `data` has as many elements as the reduction.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_poll_reduce_double(vbg_id: u64, flags: c_ulong, data: *mut f64) -> c_int {
     // SAFETY: guaranteed by the caller.

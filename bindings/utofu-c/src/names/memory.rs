@@ -6,6 +6,7 @@ use core::ffi::{c_int, c_uint, c_ulong, c_void};
 
 /// # Safety
 /// See the module `names`; the program keeps the bytes at `addr` mapped until it deregisters them.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_reg_mem(
     vcq_hdl: usize,
@@ -24,6 +25,7 @@ unsafe extern "C" fn utofu_reg_mem(
 
 /// # Safety
 /// As [`utofu_reg_mem`].
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_reg_mem_with_stag(
     vcq_hdl: usize,
@@ -43,6 +45,7 @@ unsafe extern "C" fn utofu_reg_mem_with_stag(
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_stadd(vcq_id: u64, stag: c_uint, stadd: *mut u64) -> c_int {
     code(not_null(stadd).and_then(|()| memory::query(vcq_id, stag)).map(|at| {
@@ -52,6 +55,7 @@ unsafe extern "C" fn utofu_query_stadd(vcq_id: u64, stag: c_uint, stadd: *mut u6
 }
 
 /// Ends a registration.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn utofu_dereg_mem(vcq_hdl: usize, stadd: u64, flags: c_ulong) -> c_int {
     code(vcq::with(vcq_hdl, "utofu_dereg_mem", |vcq| vcq.deregister(stadd, flags)))

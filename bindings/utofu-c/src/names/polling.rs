@@ -15,6 +15,7 @@ fn no_flags(flags: c_ulong) -> Outcome<()> {
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_poll_tcq(vcq_hdl: usize, flags: c_ulong, cbdata: *mut *mut c_void) -> c_int {
     let poll = || {
@@ -31,6 +32,7 @@ unsafe extern "C" fn utofu_poll_tcq(vcq_hdl: usize, flags: c_ulong, cbdata: *mut
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_poll_mrq(vcq_hdl: usize, flags: c_ulong, notice: *mut Notice) -> c_int {
     let poll = || {
@@ -46,6 +48,7 @@ unsafe extern "C" fn utofu_poll_mrq(vcq_hdl: usize, flags: c_ulong, notice: *mut
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_num_unread_tcq(vcq_hdl: usize, count: *mut usize) -> c_int {
     let query = |vcq: &mut vcq::Vcq| Ok(vcq.unread_tcq as usize);
@@ -57,6 +60,7 @@ unsafe extern "C" fn utofu_query_num_unread_tcq(vcq_hdl: usize, count: *mut usiz
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_num_unread_mrq(vcq_hdl: usize, count: *mut usize) -> c_int {
     let query = |vcq: &mut vcq::Vcq| Ok(vcq.unread_mrq as usize);

@@ -38,6 +38,7 @@ unsafe fn tnis(ids: *mut *mut u16, count: *mut usize) -> Outcome<()> {
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_get_onesided_tnis(tni_ids: *mut *mut u16, num_tnis: *mut usize) -> c_int {
     // SAFETY: guaranteed by the caller.
@@ -46,6 +47,7 @@ unsafe extern "C" fn utofu_get_onesided_tnis(tni_ids: *mut *mut u16, num_tnis: *
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_get_barrier_tnis(tni_ids: *mut *mut u16, num_tnis: *mut usize) -> c_int {
     // SAFETY: guaranteed by the caller.
@@ -54,6 +56,7 @@ unsafe extern "C" fn utofu_get_barrier_tnis(tni_ids: *mut *mut u16, num_tnis: *m
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_onesided_caps(tni_id: u16, tni_caps: *mut *const OnesidedCaps) -> c_int {
     code(not_null(tni_caps).and_then(|()| caps::tni(tni_id)).map(|_| {
@@ -64,6 +67,7 @@ unsafe extern "C" fn utofu_query_onesided_caps(tni_id: u16, tni_caps: *mut *cons
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_barrier_caps(tni_id: u16, tni_caps: *mut *const BarrierCaps) -> c_int {
     code(not_null(tni_caps).and_then(|()| caps::tni(tni_id)).map(|_| {
@@ -87,6 +91,7 @@ unsafe fn version(major: *mut c_int, minor: *mut c_int, version: [c_int; 2]) {
 
 /// # Safety
 /// See the module `names`; null is allowed.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_tofu_version(major_ver: *mut c_int, minor_ver: *mut c_int) {
     // TofuD.
@@ -96,6 +101,7 @@ unsafe extern "C" fn utofu_query_tofu_version(major_ver: *mut c_int, minor_ver: 
 
 /// # Safety
 /// See the module `names`; null is allowed.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_utofu_version(major_ver: *mut c_int, minor_ver: *mut c_int) {
     // SAFETY: guaranteed by the caller.
@@ -104,6 +110,7 @@ unsafe extern "C" fn utofu_query_utofu_version(major_ver: *mut c_int, minor_ver:
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     code(not_null(coords).and_then(|()| job()).map(|job| {
@@ -119,6 +126,7 @@ const MESSAGE: usize = 256;
 ///
 /// # Safety
 /// See the module `names`; `message` has room for 256 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_get_last_error(message: *mut c_char) {
     if message.is_null() {

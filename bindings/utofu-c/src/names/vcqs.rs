@@ -11,6 +11,7 @@ use core::ffi::{c_int, c_ulong};
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_create_vcq(tni_id: u16, flags: c_ulong, vcq_hdl: *mut usize) -> c_int {
     code(not_null(vcq_hdl).and_then(|()| vcq::create(tni_id, None, flags)).map(|handle| {
@@ -21,6 +22,7 @@ unsafe extern "C" fn utofu_create_vcq(tni_id: u16, flags: c_ulong, vcq_hdl: *mut
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_create_vcq_with_cmp_id(
     tni_id: u16,
@@ -35,6 +37,7 @@ unsafe extern "C" fn utofu_create_vcq_with_cmp_id(
 }
 
 /// Closes a VCQ.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 extern "C" fn utofu_free_vcq(vcq_hdl: usize) -> c_int {
     code(vcq::free(vcq_hdl))
@@ -42,6 +45,7 @@ extern "C" fn utofu_free_vcq(vcq_hdl: usize) -> c_int {
 
 /// # Safety
 /// See the module `names`.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_vcq_id(vcq_hdl: usize, vcq_id: *mut u64) -> c_int {
     let id = not_null(vcq_id).and_then(|()| vcq::with(vcq_hdl, "utofu_query_vcq_id", |vcq| Ok(vcq.id)));
@@ -53,6 +57,7 @@ unsafe extern "C" fn utofu_query_vcq_id(vcq_hdl: usize, vcq_id: *mut u64) -> c_i
 
 /// # Safety
 /// See the module `names`; `coords` has 6 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_construct_vcq_id(
     coords: *mut u8,
@@ -89,6 +94,7 @@ unsafe fn path(coords: *const u8) -> Option<Path> {
 
 /// # Safety
 /// See the module `names`; `path_coords` is null or has 3 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_set_vcq_id_path(vcq_id: *mut u64, path_coords: *mut u8) -> c_int {
     let set = || {
@@ -105,6 +111,7 @@ unsafe extern "C" fn utofu_set_vcq_id_path(vcq_id: *mut u64, path_coords: *mut u
 
 /// # Safety
 /// See the module `names`; `coords` has 6 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_query_vcq_info(
     vcq_id: u64,
@@ -131,6 +138,7 @@ unsafe extern "C" fn utofu_query_vcq_info(
 
 /// # Safety
 /// See the module `names`; `path_coords` is null or has 3 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_get_path_id(vcq_id: u64, path_coords: *mut u8, path_id: *mut u8) -> c_int {
     let get = || {
@@ -146,6 +154,7 @@ unsafe extern "C" fn utofu_get_path_id(vcq_id: u64, path_coords: *mut u8, path_i
 
 /// # Safety
 /// See the module `names`; `path_coords` has 3 bytes.
+// SAFETY: the name is this library's own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn utofu_get_path_coords(vcq_id: u64, path_id: u8, path_coords: *mut u8) -> c_int {
     let get = || {

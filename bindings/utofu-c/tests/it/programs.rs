@@ -17,6 +17,7 @@ fn ranks_say(name: &str, ranks: &[usize], text: &str) {
 
 pub(crate) fn every_function_has_its_results_and_codes() {
     alone_says("calls", "calls: all");
+    alone_says("transfers", "transfers: all");
 }
 
 pub(crate) fn session_queues_start_commands_by_credit_alone() {
@@ -47,8 +48,8 @@ pub(crate) fn the_static_library_behaves_alike() {
 /// The sanitizer sees the program's accesses to memory whose pages were replaced.
 pub(crate) fn nothing_is_wrong_under_the_address_sanitizer() {
     let sanitized = |name| compiled_by("clang", &["-fsanitize=address"], name);
-    let Some(calls) = sanitized("calls") else { return };
-    says(&alone(&calls, &[]), "calls: all");
+    let Some(transfers) = sanitized("transfers") else { return };
+    says(&alone(&transfers, &[]), "transfers: all");
     for (name, text) in [("memory", "memory: all"), ("utofu_ring", "ring: 2"), ("utofu_halo", "halo: 2")] {
         let Some(program) = sanitized(name) else { return };
         says(&job(2, &program, &[]), text);

@@ -114,11 +114,11 @@ fn piece(segment: &Mapping, place: &Place<'_>, area: &Area, pages: Range<usize>,
     unsafe { access::copy_in(to.as_ptr(), from.cast(), len) };
     let flags = MapFlags::SHARED | MapFlags::FIXED;
     // SAFETY: replaces pages of the program by pages with the same bytes and the same protection;
-    // what the program's pointers lead to stays the same.
+    // the program's pointers stay valid.
     let mapped = unsafe { mmap(from, len, protection, flags, place.file, at as u64) };
     if let Err(errno) = mapped {
         if protect && area.is_writable {
-            // SAFETY: as above; restores what was there.
+            // SAFETY: as above; restores the protection.
             let _ = unsafe { mprotect(from, len, before) };
         }
         return Err(errno);

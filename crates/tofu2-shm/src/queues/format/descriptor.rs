@@ -237,9 +237,7 @@ fn is_said(descriptor: &Descriptor) -> bool {
     let rest = match (kind, second) {
         (kind::PUT | kind::GET, None) => true,
         (kind::INLINE, None) => len <= Inline::ONE_SLOT && blank(one, 0),
-        (kind::INLINE_LONG, Some(words)) => {
-            one == 0 && words.iter().enumerate().all(|(at, &word)| blank(word, 8 * at))
-        }
+        (kind::INLINE_LONG, Some(words)) => one == 0 && words.iter().enumerate().all(|(at, &word)| blank(word, 8 * at)),
         (kind::ARMW | kind::CSWAP4, None) | (kind::CSWAP8, Some([_, 0, 0, 0])) => len == 0,
         (kind::NOP, None) => zero | one | two == 0,
         _ => false,
