@@ -99,6 +99,7 @@ impl OwnQueues {
 
     /// Makes the rank the only one of its node, with the control queues of `machine`. Returns whether
     /// it now is; that is impossible once it holds a control queue, or has another machine.
+    #[cfg(target_os = "linux")]
     pub(crate) fn have_own(&self, machine: QueueMachine) -> bool {
         self.lock().held.is_empty() && *self.own_machine.get_or_init(|| machine) == machine
     }

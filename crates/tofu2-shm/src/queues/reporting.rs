@@ -54,7 +54,6 @@ impl Executor<'_> {
     /// Returns whether the target of `posting` has room for its notice, besides those of all ranks
     /// that may find room at the same time. True if there is no such target: executing the command
     /// reports the reason.
-    #[cfg(target_os = "linux")]
     pub(crate) fn admits_notice(&self, posting: &Posting) -> bool {
         let target = posting.command.target().map(|to| self.target(to));
         let margin = (self.job.plan.ranks as u64).saturating_add(8);

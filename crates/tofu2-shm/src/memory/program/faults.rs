@@ -14,12 +14,12 @@ use core::{
     ops::Range,
     ptr,
     sync::atomic::{
-        AtomicUsize,
+        AtomicBool, AtomicPtr, AtomicUsize,
         Ordering::{Acquire, Release, SeqCst},
     },
 };
 use rdma_fabric::FabricError;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The pages that are protected now; an empty range if there are none.
 static START: AtomicUsize = AtomicUsize::new(0);
@@ -28,15 +28,8 @@ static END: AtomicUsize = AtomicUsize::new(0);
 static REPLACED: AtomicUsize = AtomicUsize::new(0);
 /// The last fault outside protected pages that was tried again, and the count of replacements then.
 static RETRIED: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(usize::MAX)];
-/// The handler that was installed before.
-static BEFORE: OnceLock<Before> = OnceLock::new();
-
-struct Before(libc::sigaction);
-
-// SAFETY: plain data, written once; the pointers in it are those of functions.
-unsafe impl Send for Before {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Before {}
+/// The handler that was installed before, never freed; null if there was none.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
 /// Returns whether the process has no other thread than this one, or that which waits for it.
 pub(super) fn is_only_thread() -> bool {
@@ -86,9 +79,9 @@ fn install() -> Result<(), FabricError> {
     if now.sa_sigaction == ours as usize {
         return Ok(());
     }
-    // The first handler stays the one that other faults go to: a program that installs its own later
-    // passes faults on, if it does, to this one.
-    let _ = BEFORE.set(Before(now));
+    // A handler that the program installed since the last time is another one. If it passes faults on to
+    // this one, each handles its own.
+    BEFORE.store(Box::into_raw(Box::new(now)), Release);
     let mut new = now;
     new.sa_sigaction = ours as usize;
     new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK | (now.sa_flags & libc::SA_NODEFER);
@@ -120,15 +113,18 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
     pass_on(signal, info, context);
 }
 
+/// Whether a fault is being passed on.
+static PASSING: AtomicBool = AtomicBool::new(false);
+
 /// Handles a fault as it would have been without this module.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let Some(Before(before)) = BEFORE.get() else { return };
+    // SAFETY: null, or a record that is never freed nor changed.
+    let Some(before) = (unsafe { BEFORE.load(Acquire).as_ref() }) else { return };
+    // The handler before this one may pass faults on to this one.
+    let is_circle = PASSING.swap(true, SeqCst);
     match before.sa_sigaction {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            let default = libc::sigaction { sa_sigaction: libc::SIG_DFL, ..*before };
-            // SAFETY: the fault happens again when this handler returns, and then ends the process.
-            unsafe { libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut()) };
-        }
+        _ if is_circle => end_process(before),
+        libc::SIG_DFL | libc::SIG_IGN => end_process(before),
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: a handler that was installed with SA_SIGINFO has this signature.
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
@@ -141,4 +137,12 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
             handler(signal);
         }
     }
+    PASSING.store(false, SeqCst);
+}
+
+/// Lets the fault end the process: it happens again when the handler returns.
+fn end_process(like: &libc::sigaction) {
+    let default = libc::sigaction { sa_sigaction: libc::SIG_DFL, ..*like };
+    // SAFETY: the record is valid.
+    unsafe { libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut()) };
 }

@@ -35,9 +35,7 @@ mod protocol;
 use crate::memory::word::Word;
 use std::sync::Arc;
 
-#[cfg(target_os = "linux")]
-pub(crate) use protocol::has_room_beyond;
-pub(crate) use protocol::{claim, claim_next, consume, has_room, is_empty, publish, take, withdraw};
+pub(crate) use protocol::{claim, claim_next, consume, has_room, has_room_beyond, is_empty, publish, take, withdraw};
 
 /// A ring's words and its entry type.
 pub(crate) trait Ring {

@@ -101,7 +101,6 @@ pub(crate) fn has_room<R: Ring>(ring: &R) -> bool {
 }
 
 /// Returns whether more than `margin` slots are free, as far as the words show.
-#[cfg(target_os = "linux")]
 pub(crate) fn has_room_beyond<R: Ring>(ring: &R, margin: u64) -> bool {
     let taken = distance(ring, unpack_tail(ring.tail().load(Relaxed)).0, ring.head().load(Relaxed));
     taken.saturating_add(margin) < ring.depth()

@@ -71,7 +71,6 @@ impl Queue {
         self.examine(posting).map_err(failed)?;
         let queue = self.view().map_err(failed)?;
         let executor = self.executor();
-        #[cfg(target_os = "linux")]
         if self.patient && posting.remote_notice && !queue.is_session() && !executor.admits_notice(posting) {
             return Err(Refused::Full(()));
         }
