@@ -7,7 +7,7 @@
 //!
 //! # Execution of a call
 //! `names` exports all functions. It checks pointers and calls `vcq`, `memory`, `request`, `polling`
-//! or `gates`. The first call starts the library: [`job`] attaches the process to its job. Each rank
+//! or `gates`. The first call starts the library: `job` attaches the process to its job. Each rank
 //! is a node of a torus (`torus`). A VCQ is a control queue of `tofu2-shm`, behind a lock of its own
 //! (`vcq`); `ids` converts identifiers and addresses to those of the interface.
 //!
