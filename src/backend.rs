@@ -133,4 +133,17 @@ impl Backend {
             Backend::Virt => Err(FabricError::Unsupported { feature: &"attaching to ranks in virtual time" }),
         }
     }
+
+    /// Attaches this process as rank `rank` of `ranks` processes on this machine that a launcher of
+    /// the program's own started, as [`Backend::Cluster`] attaches to those of others. All pass the
+    /// same `job`, which no other job of the user has at that time, and attach within a minute: later
+    /// ones are lost.
+    ///
+    /// # Errors
+    /// [`FabricError::NoSuchRank`], [`FabricError::Setting`] for more ranks than the provider has;
+    /// [`FabricError::RankTaken`], also if another job has this name; [`FabricError::System`].
+    #[cfg(target_os = "linux")]
+    pub fn attach_as(rank: rdma_fabric::Rank, ranks: usize, job: &str) -> Result<Fabric, FabricError> {
+        crate::cluster::attach_rank(rank, ranks, job)
+    }
 }

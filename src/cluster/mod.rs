@@ -28,7 +28,7 @@ pub(crate) use attached::is_alone;
 pub use launcher::fuzz;
 pub(crate) use launcher::{HostsError, serve_if_asked, start};
 pub(crate) use member::{run, run_shared};
-pub(crate) use one_machine::attach_here;
+pub(crate) use one_machine::{attach_here, attach_rank};
 
 /// The variable that names the node of a process and overrides its machine: processes with the same
 /// text share memory.

@@ -29,6 +29,8 @@ use tofu2_sim::shm::{
 const SEGMENT_BYTES: usize = 16 << 30;
 /// How long a rank waits for the first one.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// The same where all ranks attach as soon as they start.
+const START: Duration = Duration::from_secs(60);
 /// How long a process may run after another one was lost.
 const GRACE: Duration = Duration::from_secs(10);
 /// The time between two looks for processes that have attached.
@@ -47,7 +49,23 @@ pub(crate) fn attach_here() -> Result<Fabric> {
     if env::var_os(shm::JOB_VARIABLE).is_some() {
         return shm::attach_process();
     }
-    let described = Described::of(&|name| env::var_os(name))?;
+    attach(&Described::of(&|name| env::var_os(name))?, None)
+}
+
+/// Attaches this process to a job of a launcher of the program's own: `ranks` processes on this
+/// machine that pass the same `job`, which no other job of the user has at that time. A rank that has
+/// not attached after a minute is lost.
+///
+/// # Errors
+/// [`FabricError::Setting`], and those of [`attach_process`](shm::attach_process).
+pub(crate) fn attach_rank(rank: Rank, ranks: usize, job: &str) -> Result<Fabric> {
+    if rank.index() >= ranks {
+        return Err(FabricError::NoSuchRank { rank, ranks });
+    }
+    attach(&Described { rank: rank.number(), ranks, job: job.to_owned() }, Some(START))
+}
+
+fn attach(described: &Described, start: Option<Duration>) -> Result<Fabric> {
     let ranks = described.ranks;
     let plan = PartPlan {
         ranks,
@@ -58,19 +76,22 @@ pub(crate) fn attach_here() -> Result<Fabric> {
         oversubscribed: ranks > thread::available_parallelism().map_or(1, usize::from),
     };
     let (number, secret) = (described.hash("number"), described.hash("secret"));
-    let part = if plan.me.number() == 0 { Part::lead(&plan, number, secret)? } else { join(&plan, number, secret)? };
+    let part = match plan.me.number() {
+        0 => Part::lead(&plan, number, secret)?,
+        _ => join(&plan, number, secret, start.unwrap_or(PATIENCE))?,
+    };
     if ranks > 1 {
-        watch(part.clone())?;
+        watch(part.clone(), start)?;
     }
     Ok(part.fabric())
 }
 
 /// Joins the memory of rank 0, which may attach much later.
-fn join(plan: &PartPlan, number: u64, secret: u64) -> Result<Part> {
+fn join(plan: &PartPlan, number: u64, secret: u64, patience: Duration) -> Result<Part> {
     let begun = Instant::now();
     loop {
         match Part::join(plan, number, secret) {
-            Err(FabricError::System { .. } | FabricError::PeerLost { .. }) if begun.elapsed() < PATIENCE => {}
+            Err(FabricError::System { .. } | FabricError::PeerLost { .. }) if begun.elapsed() < patience => {}
             joined => return joined,
         }
     }
@@ -151,12 +172,14 @@ fn parent() -> String {
 
 // ----- watching the other ranks' processes -----
 
-/// Reports losses, and ends this process if it outlives one for long.
-fn watch(part: Part) -> Result<()> {
+/// Reports losses, and ends this process if it outlives one for long. Ranks that have not attached
+/// after `start` are lost.
+fn watch(part: Part, start: Option<Duration>) -> Result<()> {
     part.leave_at_exit();
     let me = part.local().iter().position(|rank| part.process_of(*rank) == Some(std::process::id()));
     let others: Vec<Rank> = part.local().iter().copied().filter(|rank| Some(rank.index()) != me).collect();
-    let watched = thread::Builder::new().name("watches ranks".to_owned()).spawn(move || watch_all(&part, others));
+    let watched =
+        thread::Builder::new().name("watches ranks".to_owned()).spawn(move || watch_all(&part, others, start));
     let refused = |error: std::io::Error| FabricError::System {
         call: &"pthread_create",
         errno: error.raw_os_error().unwrap_or(0),
@@ -164,12 +187,19 @@ fn watch(part: Part) -> Result<()> {
     watched.map(drop).map_err(refused)
 }
 
-fn watch_all(part: &Part, mut unknown: Vec<Rank>) {
+fn watch_all(part: &Part, mut unknown: Vec<Rank>, start: Option<Duration>) {
+    let begun = Instant::now();
     let mut known: Vec<(Rank, OwnedFd)> = Vec::new();
     let mut lost: Option<(Rank, Instant)> = None;
     while !(known.is_empty() && unknown.is_empty()) || lost.is_some() {
         unknown.retain(|&rank| {
-            let Some(process) = part.process_of(rank) else { return true };
+            let Some(process) = part.process_of(rank) else {
+                let is_late = start.is_some_and(|start| begun.elapsed() >= start);
+                if is_late {
+                    lost = ended(part, rank).or(lost);
+                }
+                return !is_late;
+            };
             let opened = Pid::from_raw(process as i32).map(|process| pidfd_open(process, PidfdFlags::empty()));
             match opened {
                 Some(Ok(process)) => known.push((rank, process)),

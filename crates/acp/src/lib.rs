@@ -133,6 +133,7 @@ mod operations;
 mod options;
 mod order;
 mod pace;
+mod program_memory;
 mod queue;
 mod resolve;
 mod shared;

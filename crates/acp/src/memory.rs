@@ -92,7 +92,8 @@ impl Acp {
         key.map_err(|error| RegisterError { error, memory: memory.unwrap_or_default() })
     }
 
-    fn registered(&self, state: &mut State, tag: Tag, own: OwnRegion) -> Result<Key> {
+    /// Publishes a region under a tag that was taken.
+    pub(crate) fn registered(&self, state: &mut State, tag: Tag, own: OwnRegion) -> Result<Key> {
         let entry = Entry { key: own.region.key(), bytes: own.region.len() as u64 };
         let at = state.memory.layout().entry(tag).expect("a tag that was taken has an entry");
         publish(self.fabric(), &state.world, at, entry)?;
@@ -169,7 +170,7 @@ impl Acp {
         own.ok().flatten()
     }
 
-    fn checked_colour(&self, colour: usize) -> Result<u8> {
+    pub(crate) fn checked_colour(&self, colour: usize) -> Result<u8> {
         let colours = self.colours();
         if colour < colours { Ok(colour as u8) } else { Err(AcpError::NoSuchColour { colour, colours }) }
     }

@@ -88,10 +88,14 @@ impl Compilation {
 
     /// Links with library `name` of [`libraries`]. Other libraries whose names this one replaces come later.
     pub fn link(&mut self, name: &str, linkage: Linkage) -> &mut Self {
-        let folder = libraries();
+        self.link_in(&libraries(), name, linkage)
+    }
+
+    /// Links with library `name` of a folder.
+    pub fn link_in(&mut self, folder: &Path, name: &str, linkage: Linkage) -> &mut Self {
         match linkage {
             Linkage::Shared => {
-                self.command.arg("-L").arg(&folder).arg(format!("-l{name}"));
+                self.command.arg("-L").arg(folder).arg(format!("-l{name}"));
                 self.command.arg(format!("-Wl,-rpath,{}", folder.display()));
             }
             Linkage::Static => {

@@ -1,0 +1,86 @@
+//! Copies, atomics, and waiting for them.
+
+#![allow(unsafe_code)]
+
+use crate::{
+    boundary::{call, call_or_end},
+    drive::drive,
+    memory::address,
+};
+use acp::Order;
+use core::ffi::c_int;
+use rdma_fabric::Amo;
+
+/// `ACP_HANDLE_NULL`.
+const NONE: i64 = 0;
+
+// SAFETY: the name is ACP's; a program has one ACP.
+#[unsafe(no_mangle)]
+extern "C" fn acp_copy(dst: u64, src: u64, size: usize, order: i64) -> i64 {
+    call("acp_copy", NONE, |library| {
+        let copy = library.acp.copy(address(dst)?, address(src)?, size, Order::from_raw(order));
+        Ok(drive(copy)?.number())
+    })
+}
+
+/// Exports atomics of one operand.
+macro_rules! atomics {
+    ($($name:ident: $word:ty = $kind:ident;)*) => { $(
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(dst: u64, src: u64, value: $word, order: i64) -> i64 {
+            call(stringify!($name), NONE, |library| {
+                let atomic = library.acp.atomic(address(dst)?, address(src)?, Amo::$kind(value), Order::from_raw(order));
+                Ok(drive(atomic)?.number())
+            })
+        }
+    )* };
+}
+
+atomics! {
+    acp_swap4: u32 = Swap;
+    acp_swap8: u64 = Swap;
+    acp_add4: u32 = Add;
+    acp_add8: u64 = Add;
+    acp_xor4: u32 = Xor;
+    acp_xor8: u64 = Xor;
+    acp_or4: u32 = Or;
+    acp_or8: u64 = Or;
+    acp_and4: u32 = And;
+    acp_and8: u64 = And;
+}
+
+/// Exports compare-and-swaps.
+macro_rules! compare_swaps {
+    ($($name:ident: $word:ty;)*) => { $(
+        // SAFETY: as above.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(dst: u64, src: u64, expected: $word, new: $word, order: i64) -> i64 {
+            call(stringify!($name), NONE, |library| {
+                let amo = Amo::CompareSwap { expected, new };
+                let atomic = library.acp.atomic(address(dst)?, address(src)?, amo, Order::from_raw(order));
+                Ok(drive(atomic)?.number())
+            })
+        }
+    )* };
+}
+
+compare_swaps! {
+    acp_cas4: u32;
+    acp_cas8: u64;
+}
+
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn acp_complete(handle: i64) {
+    call_or_end("acp_complete", (), |library| Ok(drive(library.acp.complete(Order::from_raw(handle)))?));
+}
+
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+extern "C" fn acp_inquire(handle: i64) -> c_int {
+    call_or_end("acp_inquire", 0, |library| {
+        let is_complete = library.acp.is_complete(Order::from_raw(handle))?;
+        Ok(c_int::from(!is_complete))
+    })
+}

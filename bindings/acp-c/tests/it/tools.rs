@@ -1,0 +1,81 @@
+//! Compiled C programs, and the jobs that run them.
+
+use process_tests::{
+    child::{self, Ended, HANG, this_program},
+    programs::{Compilation, Linkage, ended_within, libraries},
+};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+use tofu2_shm::Launcher;
+
+/// Returns the folder of this process's programs.
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acp-{}", std::process::id()))
+}
+
+/// Removes all programs.
+pub(crate) fn remove_programs() {
+    let _ = fs::remove_dir_all(programs());
+}
+
+/// Returns a folder with the libraries under the names that programs link.
+fn linked() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = programs().join("lib");
+        fs::create_dir_all(&folder).expect("a folder for libraries");
+        for ending in ["so", "a"] {
+            let library = libraries().join(format!("libacp_c.{ending}"));
+            symlink(library, folder.join(format!("libacp.{ending}"))).expect("a link to a library");
+        }
+        folder
+    })
+}
+
+/// Compiles C sources, whose paths are relative to this package; `None` without a compiler.
+pub(crate) fn compiled(sources: &[&str], linkage: Linkage) -> Option<PathBuf> {
+    static UNIQUE: AtomicU32 = AtomicU32::new(0);
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
+    let mut compilation = Compilation::new(package, sources, &folder)?;
+    compilation.args([Path::new("-I"), package.join("tests/own").as_path()]);
+    Some(compilation.link_in(linked(), "acp", linkage).args(["-lpthread"]).compile())
+}
+
+/// Runs a program as `ranks` ranks, started by a launcher like that of `onesided run`.
+pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
+    let mut command = this_program(["launch", &ranks.to_string()]);
+    command.arg(program).args(args);
+    ended(command)
+}
+
+/// Runs a program without a launcher.
+pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
+    ended(child::program(program, args))
+}
+
+/// Runs a command until its end. Killing a launcher that hangs also kills its ranks.
+pub(crate) fn ended(command: Command) -> Ended {
+    ended_within(HANG, command)
+}
+
+/// Runs a program as `ranks` ranks: this process is their launcher.
+pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
+    let launcher = Launcher::new(ranks).stuck_after(Some(Duration::from_secs(1))).grace(Duration::from_secs(2));
+    match launcher.command(program, args).run() {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
