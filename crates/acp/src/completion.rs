@@ -96,6 +96,22 @@ impl Acp {
         }
     }
 
+    /// Starts and completes operations in flight as far as that is possible without waiting. A program
+    /// that then waits for their effects outside of this crate, such as for a word of its memory, calls
+    /// this after issuing them; helpers need no such call.
+    ///
+    /// # Errors
+    /// [`AcpError::OtherThread`](crate::AcpError::OtherThread).
+    #[inline]
+    pub fn advance(&self) -> Result<()> {
+        self.with(|state| {
+            if state.engine.len() > 0 {
+                let mut cx = Context::from_waker(Waker::noop());
+                while state.engine.len() > 0 && state.engine.poll_front(&mut cx).is_ready() {}
+            }
+        })
+    }
+
     /// Waits until another operation may be issued.
     pub(crate) async fn room(&self) -> Result<()> {
         self.fewer_than(self.options().depth).await

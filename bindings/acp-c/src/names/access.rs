@@ -5,10 +5,12 @@
 use crate::{
     boundary::{call, call_or_end},
     drive::drive,
+    error::Result,
+    library::Library,
     memory::address,
 };
-use acp::Order;
-use core::ffi::c_int;
+use acp::{AcpError, Handle, Order};
+use core::{ffi::c_int, future::Future};
 use rdma_fabric::Amo;
 
 /// `ACP_HANDLE_NULL`.
@@ -18,9 +20,17 @@ const NONE: i64 = 0;
 #[unsafe(no_mangle)]
 extern "C" fn acp_copy(dst: u64, src: u64, size: usize, order: i64) -> i64 {
     call("acp_copy", NONE, |library| {
-        let copy = library.acp.copy(address(dst)?, address(src)?, size, Order::from_raw(order));
-        Ok(drive(copy)?.number())
+        started(library, library.acp.copy(address(dst)?, address(src)?, size, Order::from_raw(order)))
     })
+}
+
+/// Returns the number of an operation once it is issued. Operations then proceed without further
+/// calls: programs wait for data by looking at their memory.
+#[inline]
+fn started(library: &Library, operation: impl Future<Output = Result<Handle, AcpError>>) -> Result<i64> {
+    let handle = drive(operation)?;
+    library.acp.advance()?;
+    Ok(handle.number())
 }
 
 /// Exports atomics of one operand.
@@ -30,8 +40,7 @@ macro_rules! atomics {
         #[unsafe(no_mangle)]
         extern "C" fn $name(dst: u64, src: u64, value: $word, order: i64) -> i64 {
             call(stringify!($name), NONE, |library| {
-                let atomic = library.acp.atomic(address(dst)?, address(src)?, Amo::$kind(value), Order::from_raw(order));
-                Ok(drive(atomic)?.number())
+                started(library, library.acp.atomic(address(dst)?, address(src)?, Amo::$kind(value), Order::from_raw(order)))
             })
         }
     )* };
@@ -58,8 +67,7 @@ macro_rules! compare_swaps {
         extern "C" fn $name(dst: u64, src: u64, expected: $word, new: $word, order: i64) -> i64 {
             call(stringify!($name), NONE, |library| {
                 let amo = Amo::CompareSwap { expected, new };
-                let atomic = library.acp.atomic(address(dst)?, address(src)?, amo, Order::from_raw(order));
-                Ok(drive(atomic)?.number())
+                started(library, library.acp.atomic(address(dst)?, address(src)?, amo, Order::from_raw(order)))
             })
         }
     )* };

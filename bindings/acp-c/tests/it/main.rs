@@ -7,11 +7,19 @@ fn main() {}
 #[cfg(target_os = "linux")]
 mod basic;
 #[cfg(target_os = "linux")]
+mod ends;
+#[cfg(target_os = "linux")]
+mod exported;
+#[cfg(target_os = "linux")]
+mod figures;
+#[cfg(target_os = "linux")]
+mod launchers;
+#[cfg(target_os = "linux")]
 mod tools;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
-    use process_tests::cases;
+    use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [launch, ranks, program, args @ ..] = &words[..]
@@ -19,7 +27,33 @@ fn main() -> std::process::ExitCode {
     {
         return tools::launch(ranks.parse().expect("a number"), program, args);
     }
-    let all = cases![basic::processes_copy_and_count];
+    if words == ["figures-of-rust"] {
+        figures::of_rust();
+        return std::process::ExitCode::SUCCESS;
+    }
+    let mut all = cases![
+        exported::the_functions_of_the_headers_are_exported,
+        basic::processes_copy_and_count,
+        basic::atomics_change_own_and_remote_words,
+        basic::copies_keep_their_orders,
+        basic::whatever_is_wrong_is_a_code,
+        basic::reasons_are_printed_on_request,
+        basic::ranks_are_permuted,
+        basic::threads_call_at_the_same_time,
+        basic::all_kinds_of_memory_are_registered,
+        basic::another_middle_layer_is_started_and_ended,
+        basic::the_examples_run,
+        launchers::acprun_starts_ranks,
+        launchers::acprun_over_several_machines_is_refused,
+        launchers::open_mpi_starts_ranks,
+        launchers::variables_of_other_launchers_make_a_job,
+        ends::a_loss_is_a_code_or_the_end,
+        ends::kills_at_random_moments_leave_no_hang,
+        ends::an_abort_ends_all_processes,
+        ends::processes_may_end_without_acp_finalize,
+    ];
+    // A measurement.
+    all.extend(cases![figures::c_beside_rust].into_iter().map(Case::ignored));
     let code = process_tests::cases::run(all);
     tools::remove_programs();
     code

@@ -15,7 +15,7 @@ use std::{
     },
     time::Duration,
 };
-use tofu2_shm::Launcher;
+use tofu2_shm::{Bind, Launcher};
 
 /// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
@@ -71,6 +71,8 @@ pub(crate) fn ended(command: Command) -> Ended {
 /// Runs a program as `ranks` ranks: this process is their launcher.
 pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
     let launcher = Launcher::new(ranks).stuck_after(Some(Duration::from_secs(1))).grace(Duration::from_secs(2));
+    // Otherwise the system may put both on one CPU.
+    let launcher = launcher.bind(if ranks == 2 { Bind::Core } else { Bind::None });
     match launcher.command(program, args).run() {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {

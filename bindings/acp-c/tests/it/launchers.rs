@@ -1,0 +1,87 @@
+//! Programs started by ACP's own launcher and by those of MPI and Slurm.
+
+use crate::{
+    basic::{is_well, program},
+    tools::ended,
+};
+use process_tests::{
+    child::{self, Child, HANG},
+    programs::is_installed,
+};
+use std::process::Stdio;
+
+/// What `acprun` executes for three processes on one machine, as shells started at the same time.
+const ACPRUN: &str = r#"
+for rank in 0 1 2; do
+    sh -c "\"$0\" --acp-myrank $rank --acp-nprocs 3 --acp-taskid 100 --acp-port-local $((44256 + rank)) \
+        --acp-port-remote $((44256 + rank / 2)) --acp-host-remote 127.0.0.1 --acp-size-smem 1024 \
+        --acp-size-smem-cl 1024 --acp-size-smem-dl 1024 --acp-ethernet-speed 1000" &
+    processes="$processes $!"
+done
+code=0
+for process in $processes; do
+    wait "$process" || code=$?
+done
+exit $code
+"#;
+
+pub(crate) fn acprun_starts_ranks() {
+    let Some(program) = program("first") else { return };
+    let mut command = child::program("setsid", ["--wait", "sh", "-c", ACPRUN]);
+    command.arg(&program);
+    is_well("first", 3, &ended(command));
+}
+
+pub(crate) fn acprun_over_several_machines_is_refused() {
+    let Some(program) = program("ends") else { return };
+    let words = ["x", "--acp-myrank", "1", "--acp-nprocs", "2", "--acp-host-remote", "10.1.2.3"];
+    let mut command = child::program(&program, words);
+    command.env("ONESIDED_VERBOSE", "1");
+    let ended = ended(command);
+    assert!(ended.code() == Some(4) && ended.err.contains("10.1.2.3): all have to be on one"), "{ended}");
+    let ended = crate::tools::alone(&program, &["--acp-nonsense", "1"]);
+    assert!(ended.code() == Some(1) && ended.err == "acp: `--acp-nonsense` is not an option of ACP\n", "{ended}");
+}
+
+pub(crate) fn open_mpi_starts_ranks() {
+    if !is_installed("mpirun") {
+        return;
+    }
+    let Some(program) = program("first") else { return };
+    let mut command = child::program("mpirun", ["-n", "2"]);
+    command.arg(&program);
+    // Otherwise Open MPI refuses to run as root, or with more ranks than CPUs.
+    for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"] {
+        command.env(allowed, "1");
+    }
+    is_well("first", 2, &ended(command));
+}
+
+/// The variables of MPICH's launcher, and of Slurm without PMI.
+pub(crate) fn variables_of_other_launchers_make_a_job() {
+    let Some(program) = program("first") else { return };
+    let launchers: [(&str, &[(&str, &str)]); 2] = [
+        ("PMI_RANK", &[("PMI_SIZE", "2"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "2")]),
+        (
+            "SLURM_PROCID",
+            &[
+                ("SLURM_JOB_ID", "9"),
+                ("SLURM_STEP_ID", "0"),
+                ("SLURM_STEP_NUM_TASKS", "2"),
+                ("SLURM_STEP_NODELIST", "node"),
+            ],
+        ),
+    ];
+    for (name, variables) in launchers {
+        // The first rank comes last: the other waits for it.
+        let ranks = ["1", "0"].map(|rank| {
+            let mut command = child::program(&program, [""; 0]);
+            command.envs(variables.iter().copied()).env(name, rank);
+            command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            Child::start(command)
+        });
+        for rank in ranks {
+            is_well("first", 1, &rank.end_within(HANG));
+        }
+    }
+}
