@@ -5,7 +5,7 @@ mod explore;
 mod fuzz;
 #[cfg(target_os = "linux")]
 mod hosts;
-mod install_blacs;
+mod install;
 #[cfg(target_os = "linux")]
 mod installed;
 #[cfg(target_os = "linux")]
@@ -81,7 +81,9 @@ enum Task {
     #[cfg(target_os = "linux")]
     Hosts(hosts::Options),
     /// Build libblacs_fmpl, BLACS for C and Fortran programs, and install it below a directory.
-    InstallBlacs(install_blacs::Options),
+    InstallBlacs(install::BlacsOptions),
+    /// Build libacp, ACP for C programs, and install it below a directory.
+    InstallAcp(install::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
     /// lock that survives them.
     Kill(suite::KillOptions),
@@ -139,7 +141,8 @@ fn main() -> ExitCode {
         Task::Fuzz(options) => fuzz::run(&options),
         #[cfg(target_os = "linux")]
         Task::Hosts(options) => hosts::run(&options),
-        Task::InstallBlacs(options) => install_blacs::run(&options),
+        Task::InstallBlacs(options) => install::blacs(&options),
+        Task::InstallAcp(options) => install::acp(&options),
         Task::Kill(options) => suite::kill(&options),
         Task::Matrix => suite::matrix(),
         #[cfg(target_os = "linux")]

@@ -8,7 +8,8 @@ pub(crate) struct State {}
 
 /// Starts the data library of this rank, in `acp_init` and `acp_reset`, before the communication
 /// library. The basic layer is running.
-pub(crate) fn start_data(_library: &'static Library) -> Result<()> {
+pub(crate) fn start_data(library: &'static Library) -> Result<()> {
+    let State {} = library.middle;
     Ok(())
 }
 

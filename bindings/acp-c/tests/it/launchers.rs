@@ -5,15 +5,15 @@ use crate::{
     tools::ended,
 };
 use process_tests::{
-    child::{self, Child, HANG},
+    child::{self, Child, Ended, HANG},
     programs::is_installed,
 };
-use std::process::Stdio;
+use std::{path::Path, process::Stdio};
 
 /// What `acprun` executes for three processes on one machine, as shells started at the same time.
 const ACPRUN: &str = r#"
 for rank in 0 1 2; do
-    sh -c "\"$0\" --acp-myrank $rank --acp-nprocs 3 --acp-taskid 100 --acp-port-local $((44256 + rank)) \
+    sh -c "\"$0\" $1 --acp-myrank $rank --acp-nprocs 3 --acp-taskid 100 --acp-port-local $((44256 + rank)) \
         --acp-port-remote $((44256 + rank / 2)) --acp-host-remote 127.0.0.1 --acp-size-smem 1024 \
         --acp-size-smem-cl 1024 --acp-size-smem-dl 1024 --acp-ethernet-speed 1000" &
     processes="$processes $!"
@@ -25,11 +25,20 @@ done
 exit $code
 "#;
 
+/// Runs three ranks of a program with another word on its command line, if it is not empty.
+fn acprun(program: &Path, word: &str) -> Ended {
+    let mut command = child::program("setsid", ["--wait", "sh", "-c", ACPRUN]);
+    command.arg(program).arg(word);
+    ended(command)
+}
+
 pub(crate) fn acprun_starts_ranks() {
     let Some(program) = program("first") else { return };
-    let mut command = child::program("setsid", ["--wait", "sh", "-c", ACPRUN]);
-    command.arg(&program);
-    is_well("first", 3, &ended(command));
+    is_well("first", 3, &acprun(&program, ""));
+    // The launcher ends nobody: the others notice a loss themselves.
+    let Some(program) = crate::basic::program("ends") else { return };
+    let ended = acprun(&program, "killed");
+    assert_eq!(ended.out.matches("survivor: -1").count(), 2, "{ended}");
 }
 
 pub(crate) fn acprun_over_several_machines_is_refused() {

@@ -49,7 +49,8 @@ int main(int argc, char **argv)
     const char *way = argc > 1 ? argv[1] : "";
     useconds_t delay = argc > 2 ? (useconds_t)atoi(argv[2]) : 0;
     /* The launcher's variable names the rank before acp_init does. */
-    if (strcmp(way, "random") == 0 && strstr(getenv("ONESIDED_JOB"), "rank=1 ") != NULL) {
+    const char *job = getenv("ONESIDED_JOB");
+    if (strcmp(way, "random") == 0 && job != NULL && strstr(job, "rank=1 ") != NULL) {
         pthread_t thread;
         pthread_create(&thread, NULL, killer, &delay);
     }
