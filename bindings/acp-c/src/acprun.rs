@@ -2,7 +2,7 @@
 //! of a connection, on its command line.
 //!
 //! Ranks share memory, so all of them must be on one machine, and the ports are not used. Jobs of one
-//! user with the same task number are told apart by their process group.
+//! user with the same task number differ by their process group.
 
 use crate::{
     error::{CallError, Result},

@@ -17,7 +17,7 @@ use rdma_fabric::Rank;
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use tofu2_shm::nic::Nic;
 
-/// What calls of any thread use. It exists from the first `acp_init` to the end of the process, so
+/// The state that calls of all threads share. It exists from the first `acp_init` to the end of the process, so
 /// that a call that runs while another thread finalizes finds it.
 #[derive(Debug)]
 pub(crate) struct Library {
@@ -30,7 +30,7 @@ pub(crate) struct Library {
     pub(crate) middle: middle::State,
 }
 
-/// What the library may be asked for.
+/// The calls that are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {

@@ -37,7 +37,7 @@ fn figures(ended: &Ended) -> BTreeMap<String, f64> {
     lines.map(|(figure, value)| (figure.to_owned(), value.parse().expect("a number"))).collect()
 }
 
-/// What `bench.c` does, as a rank.
+/// Measures the same calls as `bench.c`, as a rank.
 pub(crate) fn of_rust() {
     block_on(rank()).expect("two ranks");
 }

@@ -35,7 +35,7 @@ fn acprun(program: &Path, word: &str) -> Ended {
 pub(crate) fn acprun_starts_ranks() {
     let Some(program) = program("first") else { return };
     is_well("first", 3, &acprun(&program, ""));
-    // The launcher ends nobody: the others notice a loss themselves.
+    // The launcher ends no process: the others notice a loss themselves.
     let Some(program) = crate::basic::program("ends") else { return };
     let ended = acprun(&program, "killed");
     assert_eq!(ended.out.matches("survivor: -1").count(), 2, "{ended}");

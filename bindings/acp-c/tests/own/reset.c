@@ -7,7 +7,7 @@
 
 static uint64_t words[4];
 
-/* Everybody writes its rank into the memory of its right neighbour. */
+/* Each process writes its rank into the memory of its right neighbour. */
 static void works(void)
 {
     int me = acp_rank(), all = acp_procs(), right = (me + 1) % all, left = (me + all - 1) % all;
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         acp_sync();
         works();
     }
-    /* Not a permutation: nobody changes. */
+    /* Not a permutation: no process changes. */
     int me = acp_rank();
     CHECK(acp_reset(0) == -1 && acp_rank() == me);
     CHECK(acp_reset(me == 1 ? all : me) == -1 && acp_rank() == me);
