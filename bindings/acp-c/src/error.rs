@@ -27,6 +27,8 @@ pub(crate) enum CallError {
     NoKey(u64),
     #[error("address {address:#x} is not in the {len} bytes that were registered at {start:#x}")]
     NotInRegion { address: usize, start: usize, len: usize },
+    #[error("{0}")]
+    Argument(&'static str),
     #[error("{what} is a null pointer")]
     Null { what: &'static str },
     #[error("{0:#x} is not an address in memory of this process")]

@@ -146,8 +146,8 @@ pub use acp::Acp;
 pub use address::{GlobalAddress, MAX_COLOURS, MAX_RANKS, MAX_REGION_BYTES};
 pub use channel::{Arrival, ChannelOptions, Outcome, Receiver, Request, SegmentDestination, SegmentSource, Sender};
 pub use container::{
-    Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListIter, ListPosition, Map, Multimap, Multiset,
-    Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
+    Arrangement, Circular, Cursor, Deque, Entry, Iter, Linear, List, ListElement, ListIter, ListPosition, Map,
+    Multimap, Multiset, Position, Sequence, Set, Stored, Striping, TableRef, Vector, WorkSpace,
 };
 pub use counters::{AtomicCounts, CopyCounts, Counters};
 pub use error::{AcpError, OptionError, OutOfBounds, Result, SegmentsDiffer};

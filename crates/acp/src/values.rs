@@ -27,6 +27,18 @@ impl Acp {
         }
     }
 
+    /// Reads `len` elements that start at an address of any rank. Memory for them is allocated only
+    /// if they exist.
+    ///
+    /// # Errors
+    /// As [`Acp::read`].
+    pub async fn read_vec<T: Pod>(&self, from: GlobalAddress, len: usize) -> Result<Vec<T>> {
+        Box::pin(self.span(from, len.saturating_mul(size_of::<T>()))).await?;
+        let mut read = vec![T::zeroed(); len];
+        self.read(from, &mut read).await?;
+        Ok(read)
+    }
+
     /// Writes elements, starting at an address of any rank.
     ///
     /// # Errors

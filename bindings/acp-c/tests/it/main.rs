@@ -15,6 +15,8 @@ mod figures;
 #[cfg(target_os = "linux")]
 mod launchers;
 #[cfg(target_os = "linux")]
+mod middle;
+#[cfg(target_os = "linux")]
 mod tools;
 
 #[cfg(target_os = "linux")]
@@ -51,6 +53,11 @@ fn main() -> std::process::ExitCode {
         ends::kills_at_random_moments_leave_no_hang,
         ends::an_abort_ends_all_processes,
         ends::processes_may_end_without_acp_finalize,
+        middle::channels_and_containers_work_between_processes,
+        middle::every_function_is_called,
+        middle::the_examples_echo_and_count,
+        middle::a_lost_rank_is_a_failure,
+        middle::containers_on_other_memory_return,
     ];
     // A measurement.
     all.extend(cases![figures::c_beside_rust].into_iter().map(Case::ignored));

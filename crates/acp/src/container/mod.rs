@@ -20,7 +20,7 @@ mod work_space;
 
 pub(crate) use finish::Unawaited;
 pub use iter::Iter;
-pub use list::{List, ListIter, ListPosition};
+pub use list::{List, ListElement, ListIter, ListPosition};
 pub use map::Map;
 pub use multimap::Multimap;
 pub use multiset::Multiset;

@@ -167,6 +167,17 @@ macro_rules! table_front {
                 found
             }
 
+            /// Returns the location of the first element after all elements at this rank, in the
+            /// order of [`Self::iter`]: with [`Self::first_local`] and [`Self::after`], a bound for
+            /// iterating over them.
+            ///
+            /// # Errors
+            /// [`AcpError::Fabric`](crate::AcpError::Fabric).
+            pub fn first_after_local(&self) -> impl Future<Output = Result<Option<Entry>>> {
+                let found: Boxed<'_, Result<Option<Entry>>> = Box::pin(self.table.first_after_local());
+                found
+            }
+
             /// Returns the location of the element after a position.
             ///
             /// # Errors

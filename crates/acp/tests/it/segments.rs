@@ -158,3 +158,49 @@ fn sides_that_differ_and_other_mistakes() {
         Ok(())
     });
 }
+
+/// Neither side waits for the other until it frees its memory.
+#[test]
+fn connections_are_started_and_ended_without_waiting() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init(&fabric).await?;
+        let (me, peer) = (acp.rank().number(), Rank::new(1 - acp.rank().number()));
+        let own = buffer(&acp, 64).await?;
+        if me == 0 {
+            let mut source = acp.segment_source(peer, own, 16, 4).await?;
+            source.start_connect()?;
+            while !source.is_connected()? {
+                fabric.sleep(Duration::from_micros(10)).await;
+            }
+            for segment in 0..2u64 {
+                acp.write(source.next()?, &[7u64, segment]).await?;
+                source.ack()?;
+            }
+            source.start_disconnect()?;
+            assert_eq!(source.ack(), Err(AcpError::NotConnected { peer }));
+            source.wait_sent().await?;
+            acp.sync().await?;
+            source.disconnect().await?;
+            assert_eq!(source.connect().await, Ok(()));
+            source.free().map_err(|(error, _)| error)?;
+        } else {
+            let mut destination = acp.segment_destination(peer, own, 16, 4).await?;
+            destination.start_connect()?;
+            acp.sync().await?;
+            destination.connect().await?;
+            assert!(destination.was_connected()? && !destination.is_connected()?);
+            for segment in 0..2u64 {
+                assert_eq!(acp.read_vec::<u64>(destination.wait_acked().await?, 2).await?, [7, segment]);
+                destination.ready()?;
+            }
+            destination.start_disconnect()?;
+            destination.disconnect().await?;
+            destination.free().map_err(|(error, _)| error)?;
+            let mut unused = acp.segment_destination(peer, own, 16, 4).await?;
+            unused.start_disconnect()?;
+            assert_eq!(unused.connect().await, Err(AcpError::NotConnected { peer }));
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}

@@ -132,3 +132,27 @@ fn a_reset_moves_the_parts() {
         Ok(())
     });
 }
+
+#[test]
+fn a_part_is_released_alone() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = Acp::init_with(&fabric, Options::default().regions(1)).await?;
+        let space = WorkSpace::create_with(&acp, 16, striping(0, 8)).await?;
+        let mut seen = [1u64; 2];
+        space.read(0, &mut seen).await?;
+        assert_eq!(seen, [0, 0]);
+        acp.sync().await?;
+        if acp.rank().number() == 1 {
+            space.release()?;
+            acp.sync().await?;
+            acp.unregister(acp.allocate(8, 0)?)?;
+        } else {
+            acp.sync().await?;
+            space.write(0, &[3u64]).await?;
+            assert!(matches!(space.read(8, &mut seen[..1]).await, Err(AcpError::NoSuchRegion { .. })));
+            space.release()?;
+        }
+        acp.finalize().await?;
+        Ok(())
+    });
+}

@@ -56,6 +56,14 @@ impl Destination {
         self.linked && self.closed == [false; 2] && !self.closing
     }
 
+    pub(in crate::channel) fn was_connected(&self) -> bool {
+        self.linked
+    }
+
+    pub(in crate::channel) fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     pub(in crate::channel) fn is_complete(&self) -> bool {
         self.closed == [true; 2] || !self.connecting
     }

@@ -60,15 +60,29 @@ macro_rules! side {
                 .await
             }
 
+            /// Requests the connection, as [`connect`](Self::connect) does, without waiting.
+            ///
+            /// # Errors
+            /// The error with which this side has failed; [`AcpError::NoSuchChannel`] after a reset.
+            pub fn start_connect(&mut self) -> Result<()> {
+                self.look(true, |side| Ok(side.connect()))
+            }
+
             /// Connects with the other side, and waits until its program has also requested the
             /// connection.
             ///
             /// # Errors
             /// [`AcpError::SegmentsDiffer`]; [`AcpError::Disconnected`] if the peer has left;
+            /// [`AcpError::NotConnected`] if this side has disconnected before;
             /// [`AcpError::Fabric`] with [`PeerLost`](rdma_fabric::FabricError::PeerLost).
             pub async fn connect(&mut self) -> Result<()> {
-                self.look(true, |side| Ok(side.connect()))?;
-                Box::pin(self.until(|side| side.is_connected().then_some(()))).await
+                self.start_connect()?;
+                let peer = self.peer;
+                Box::pin(self.until(move |side| match side.was_connected() {
+                    true => Some(Ok(())),
+                    false => side.is_closing().then_some(Err(AcpError::NotConnected { peer })),
+                }))
+                .await?
             }
 
             /// Returns whether it is connected; false after either side has disconnected.
@@ -77,6 +91,14 @@ macro_rules! side {
             /// The error with which this side has failed.
             pub fn is_connected(&self) -> Result<bool> {
                 self.look(true, |side| Ok(side.is_connected()))
+            }
+
+            /// Returns whether it is connected, or was connected before either side disconnected.
+            ///
+            /// # Errors
+            /// As [`is_connected`](Self::is_connected).
+            pub fn was_connected(&self) -> Result<bool> {
+                self.look(true, |side| Ok(side.was_connected()))
             }
 
             /// Returns the number of segments given back, as far as this side knows.
@@ -95,6 +117,15 @@ macro_rules! side {
                 self.look(false, |side| Ok(side.tail))
             }
 
+            /// Disconnects, as [`disconnect`](Self::disconnect) does, without waiting for the other
+            /// side.
+            ///
+            /// # Errors
+            /// As [`start_connect`](Self::start_connect).
+            pub fn start_disconnect(&mut self) -> Result<()> {
+                self.look(true, |side| Ok(side.disconnect()))
+            }
+
             /// Disconnects, and waits until both sides have done so. Segments handed over earlier
             /// have then arrived at the destination. On a side that never requested a connection,
             /// it completes immediately.
@@ -102,7 +133,7 @@ macro_rules! side {
             /// # Errors
             /// As [`connect`](Self::connect).
             pub async fn disconnect(&mut self) -> Result<()> {
-                self.look(true, |side| Ok(side.disconnect()))?;
+                self.start_disconnect()?;
                 Box::pin(self.until(|side| side.is_complete().then_some(()))).await
             }
 

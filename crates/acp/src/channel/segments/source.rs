@@ -57,7 +57,15 @@ impl Source {
     }
 
     pub(in crate::channel) fn is_connected(&self) -> bool {
-        matches!(self.link, Link::Linked(_)) && self.closed == [false; 2] && !self.closing
+        self.was_connected() && self.closed == [false; 2] && !self.closing
+    }
+
+    pub(in crate::channel) fn was_connected(&self) -> bool {
+        matches!(self.link, Link::Linked(_))
+    }
+
+    pub(in crate::channel) fn is_closing(&self) -> bool {
+        self.closing
     }
 
     pub(in crate::channel) fn is_complete(&self) -> bool {

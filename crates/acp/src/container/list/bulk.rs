@@ -5,6 +5,7 @@ use super::{
     node::{Node, RawList},
 };
 use crate::{AcpError, GlobalAddress, Result};
+use std::collections::BTreeSet;
 
 impl RawList {
     pub(super) async fn len(&self) -> Result<usize> {
@@ -24,6 +25,23 @@ impl RawList {
             list.put_order(&order).await
         })
         .await
+    }
+
+    /// Makes the list consist of its elements in the given order.
+    pub(super) async fn arrange(&self, positions: &[ListPosition]) -> Result<()> {
+        let mut left: BTreeSet<_> = self.sizes().await?.into_iter().map(|(address, _)| address.to_bits()).collect();
+        let mut order = Vec::with_capacity(left.len());
+        for position in positions {
+            let element = self.element(*position)?;
+            if !left.remove(&element.to_bits()) {
+                return Err(AcpError::NoSuchElement { address: element });
+            }
+            order.push(element);
+        }
+        match left.first().copied().and_then(GlobalAddress::from_bits) {
+            Some(address) => Err(AcpError::NoSuchElement { address }),
+            None => self.reorder(order).await,
+        }
     }
 
     pub(super) async fn clear(&self) -> Result<()> {
@@ -117,7 +135,7 @@ impl RawList {
 
     pub(super) async fn distance(&self, first: ListPosition, last: ListPosition) -> Result<usize> {
         let (mut at, last, mut steps) = (self.any(first)?, self.any(last)?, 0);
-        let count = self.len().await?;
+        let count = self.possible(self.links(self.at).await?.count)? as usize;
         while at != last {
             if at == self.at || steps > count {
                 return Err(AcpError::NoSuchElement { address: last });

@@ -31,6 +31,18 @@ impl ListPosition {
     }
 }
 
+/// An element of a list, with the location of its value, which any rank may access there until the
+/// element is erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListElement {
+    /// The position of the element.
+    pub position: ListPosition,
+    /// The address of the value.
+    pub value: GlobalAddress,
+    /// Bytes of the value.
+    pub bytes: u64,
+}
+
 /// A doubly linked list in the memory of any number of ranks, as in ACP 3.0: each element is in the
 /// heap of the rank that its insertion names, and keeps its address until it is erased.
 ///
@@ -141,6 +153,25 @@ impl<T: Stored + ?Sized> List<T> {
         end: ListPosition,
     ) -> impl Future<Output = Result<()>> + 'a {
         boxed(self.raw.assign_range(&from.raw, start, end))
+    }
+
+    /// Returns all elements, without reading their values.
+    pub async fn elements(&self) -> Result<Vec<ListElement>> {
+        let element = |(address, bytes)| {
+            let value = RawList::value_at(address)?;
+            Ok(ListElement { position: self.raw.position(address), value, bytes })
+        };
+        boxed(self.raw.sizes()).await?.into_iter().map(element).collect()
+    }
+
+    /// Arranges the elements in the order of `positions`, which has each of them once. No element
+    /// moves in memory.
+    ///
+    /// # Errors
+    /// [`AcpError::NoSuchElement`], and nothing has changed, if `positions` has anything else than
+    /// each element once.
+    pub fn arrange<'a>(&'a self, positions: &'a [ListPosition]) -> impl Future<Output = Result<()>> + 'a {
+        boxed(self.raw.arrange(positions))
     }
 
     /// Reverses the order of the elements.

@@ -77,9 +77,32 @@ impl RawList {
         Ok(Node { address, links, value })
     }
 
+    /// Returns a count, unless the heaps of all ranks are too small for as many elements: a walk
+    /// along damaged links takes no longer than one along all of memory.
+    pub(super) fn possible(&self, count: u64) -> Result<u64> {
+        let heap = (self.acp.options().heap_bytes as u64).checked_div(HEAD_BYTES as u64).unwrap_or(0);
+        match count <= heap.saturating_mul(self.acp.ranks() as u64) {
+            true => Ok(count),
+            false => Err(AcpError::Damaged { address: self.at }),
+        }
+    }
+
+    /// Reads address and size of all elements.
+    pub(super) async fn sizes(&self) -> Result<Vec<(GlobalAddress, u64)>> {
+        let Links { next: mut at, count, .. } = self.links(self.at).await?;
+        let (mut sizes, mut left) = (vec![], self.possible(count)?);
+        while at != self.at {
+            left = left.checked_sub(1).ok_or(AcpError::Damaged { address: at })?;
+            let links = self.links(at).await?;
+            sizes.push((at, links.count));
+            at = links.next;
+        }
+        Ok(sizes)
+    }
+
     /// Reads the elements in `first..end`.
     pub(super) async fn nodes(&self, first: GlobalAddress, end: GlobalAddress) -> Result<Vec<Node>> {
-        let (mut nodes, mut at, mut left) = (vec![], first, self.links(self.at).await?.count);
+        let (mut nodes, mut at, mut left) = (vec![], first, self.possible(self.links(self.at).await?.count)?);
         while at != end {
             if at == self.at {
                 return Err(AcpError::NoSuchElement { address: end });

@@ -26,18 +26,13 @@ impl Source {
 impl Raw {
     /// Reads a source in advance if `always` is set, or if it overlaps the body itself, which may
     /// move.
-    #[expect(clippy::arithmetic_side_effects, reason = "inside the capacity, or bytes that exist in memory")]
     pub(super) async fn aside(&self, words: &Words, source: Source, always: bool) -> Result<Source> {
         let moves = |(at, bytes): &Piece| words.may_hold(*at, *bytes as u64);
         match source {
             Source::Global(pieces) if always || pieces.iter().any(moves) => {
                 let mut all = Vec::new();
                 for (at, bytes) in pieces {
-                    // Check that the source exists before memory is allocated for it.
-                    self.acp.span(at, bytes).await?;
-                    let start = all.len();
-                    all.resize(start + bytes, 0u8);
-                    self.acp.read(at, &mut all[start..]).await?;
+                    all.append(&mut self.acp.read_vec(at, bytes).await?);
                 }
                 Ok(Source::Given(all))
             }

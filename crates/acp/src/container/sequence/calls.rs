@@ -20,6 +20,19 @@ impl<T: Pod, A: Arrangement> Sequence<T, A> {
         async move { Ok(Sequence { raw: made.await?, of: PhantomData }) }
     }
 
+    /// Creates a sequence of `len` elements whose bytes are 0, in a rank's heap.
+    ///
+    /// # Errors
+    /// As [`Acp::malloc`], with nothing allocated.
+    pub async fn create_zeroed(acp: &Acp, len: usize, rank: Rank) -> Result<Self> {
+        let made = Self::create(acp, len, rank).await?;
+        // Only after the heap allocation has succeeded, because nothing else limits the length.
+        match made.extend_from_slice(&vec![T::zeroed(); len]).await {
+            Ok(()) => Ok(made),
+            Err(error) => made.destroy().await.and(Err(error)),
+        }
+    }
+
     /// Returns the sequence at an [address](Sequence::address). Nothing is checked here: each call
     /// reads the words at the address.
     pub fn from_address(acp: &Acp, address: GlobalAddress) -> Self {

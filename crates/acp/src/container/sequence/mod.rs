@@ -21,7 +21,7 @@
 //!
 //! | there | here |
 //! |---|---|
-//! | `create(n)`, of `n` bytes | [`Sequence::create`], which is empty and has room for `n`; then [`Sequence::extend_from_slice`] |
+//! | `create(n)`, of `n` bytes | [`Sequence::create_zeroed`] |
 //! | `insert` of bytes at an address, `push_back`, `push_front` | [`Sequence::insert_from`], [`Sequence::extend_from`], `insert_from` at 0 |
 //! | `insert_range`, `assign`, `assign_range`, `swap` | the same |
 //! | `erase`, `erase_range`, `pop_back`, `pop_front` of a number of bytes | [`Sequence::erase`] |

@@ -157,7 +157,8 @@ impl Table {
 
     async fn open(acp: &Acp, kind: Kind, at: TableRef) -> Result<Self> {
         let refused = AcpError::Damaged { address: at.address };
-        if at.ranks == 0 || at.slots == 0 || at.ranks > acp.options().heap_bytes as u64 / 8 {
+        let heap = acp.options().heap_bytes as u64;
+        if at.ranks == 0 || at.slots == 0 || at.ranks > heap / 8 || at.slots > heap / SLOT_BYTES {
             return Err(refused);
         }
         let mut words = vec![0u64; at.ranks as usize];

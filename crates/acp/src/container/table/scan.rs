@@ -60,6 +60,12 @@ impl Table {
         self.first_of(self.places(asked)).await
     }
 
+    /// Returns the first element in the parts after the last part at this rank.
+    pub(crate) async fn first_after_local(&self) -> Result<Option<Entry>> {
+        let Some(last) = self.parts(Part::Local).last() else { return Ok(None) };
+        self.first_of(self.places(Part::Whole).filter(|place| place.part > last)).await
+    }
+
     /// Returns the element after a position.
     pub(crate) async fn after(&self, position: Position, asked: Part) -> Result<Option<Entry>> {
         let (_, next) = self.locate(position).await?;

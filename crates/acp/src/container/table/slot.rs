@@ -83,8 +83,10 @@ impl<M: Memory> Slot<M> {
     /// Returns a slot whose list is in these words.
     #[inline]
     pub(super) fn of(elements: Elements<M>, at: GlobalAddress, [head, tail, count]: [u64; 3]) -> Result<Self> {
+        // A heap has no room for more elements, and a walk along damaged links takes no longer.
+        let most = elements.memory.acp().options().heap_bytes as u64 / 24;
         match (from_word(head), from_word(tail)) {
-            (Some(head), Some(tail)) => Ok(Slot { elements, at, list: List { head, tail, count } }),
+            (Some(head), Some(tail)) if count <= most => Ok(Slot { elements, at, list: List { head, tail, count } }),
             _ => Err(AcpError::Damaged { address: at }),
         }
     }

@@ -144,3 +144,36 @@ fn a_count_that_no_list_has_is_damaged() {
         Ok(())
     });
 }
+
+#[test]
+fn elements_are_arranged_by_position() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let list = List::<str>::create(&acp, Rank::new(1)).await?;
+            for (word, rank) in [("one", 0), ("three", 1), ("", 0)] {
+                list.push_back(word, Rank::new(rank)).await?;
+            }
+            let elements = list.elements().await?;
+            for (element, word) in elements.iter().zip(["one", "three", ""]) {
+                assert_eq!(list.element(element.position).await?, (element.value, element.bytes));
+                assert_eq!(acp.read_vec::<u8>(element.value, element.bytes as usize).await?, word.as_bytes());
+            }
+            let [one, three, none] = [0, 1, 2].map(|n| elements[n].position);
+            list.arrange(&[none, one, three]).await?;
+            assert_eq!(list.iter().await?.collect::<Vec<_>>().await?, ["", "one", "three"]);
+            let refused = |position: acp::ListPosition| Err(AcpError::NoSuchElement { address: position.element });
+            assert_eq!(list.arrange(&[none, one, one]).await, refused(one));
+            assert_eq!(list.arrange(&[none, one, list.end()]).await, refused(list.end()));
+            assert_eq!(list.arrange(&[one, none]).await, refused(three));
+            assert_eq!(list.iter().await?.collect::<Vec<_>>().await?, ["", "one", "three"]);
+            let missing = acp.read_vec::<u64>(one.element, usize::MAX).await;
+            assert!(matches!(missing, Err(AcpError::OutOfBounds(_))), "{missing:?}");
+            list.destroy().await?;
+            assert_freed(&acp).await?;
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}

@@ -218,3 +218,24 @@ fn dropped_changes_are_whole() {
         Ok(())
     });
 }
+
+#[test]
+fn zeroed_sequences_have_their_length_at_once() {
+    everywhere(2, &async |fabric: Fabric| -> ProgramResult<()> {
+        let acp = begin(&fabric).await?;
+        if acp.rank().number() == 0 {
+            let home = Rank::new(1);
+            let vector = Vector::<u32>::create_zeroed(&acp, 5, home).await?;
+            let deque = Deque::<u32>::create_zeroed(&acp, 0, home).await?;
+            assert_eq!((vector.to_vec().await?, deque.to_vec().await?), (vec![0; 5], vec![]));
+            let full = Vector::<u32>::create_zeroed(&acp, usize::MAX, home).await;
+            assert!(matches!(full, Err(AcpError::HeapExhausted { .. })), "{full:?}");
+            vector.destroy().await?;
+            deque.destroy().await?;
+            assert_whole(&acp, home).await?;
+        }
+        acp.sync().await?;
+        acp.finalize().await?;
+        Ok(())
+    });
+}

@@ -172,6 +172,9 @@ fn local_forms_add_up() {
             assert_eq!(at[0].place_of(&key.to_ne_bytes()), (entry.position.rank, entry.position.slot));
             entries += 1;
             next = a.after_local(entry.position).await?;
+            if next.is_none() {
+                assert_eq!(a.after(entry.position).await?, a.first_after_local().await?);
+            }
         }
         assert_eq!(entries, seen.len());
         sum(&a, entries).await?;
