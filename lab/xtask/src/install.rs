@@ -61,7 +61,7 @@ const ACP: Installed = Installed {
     built: "acp_c",
     name: "acp",
     description: "ACP over shared memory between processes",
-    headers: &["acp.h", "acp_middle.h"],
+    headers: &["acp.h", "acp_middle.h", "acp_containers.h"],
     features: &[],
     define: "",
 };
