@@ -2,7 +2,7 @@
 
 use crate::{
     Acp, AcpError, GlobalAddress, Result,
-    directory::{is_stale, read_entry},
+    directory::{Resolver, is_stale, read_entry},
 };
 use core::future::Future;
 use rdma_fabric::{AtomicWord, RemoteSpan, RemoteWord};
@@ -21,14 +21,25 @@ impl Acp {
 
     /// Returns the `bytes` bytes at an address.
     pub(crate) async fn span(&self, address: GlobalAddress, bytes: usize) -> Result<RemoteSpan<u8>> {
-        self.resolve(address).await?;
-        self.try_with(|state| state.memory.bytes_at(address, bytes).map(|part| RemoteSpan::clone(&part)))
+        self.part(address, |memory| memory.bytes_at(address, bytes).map(|part| RemoteSpan::clone(&part))).await
     }
 
     /// Returns the word at an address.
     pub(crate) async fn word<W: AtomicWord>(&self, address: GlobalAddress) -> Result<RemoteWord<W>> {
-        self.resolve(address).await?;
-        self.try_with(|state| state.memory.word_at(address).map(|part| RemoteWord::clone(&part)))
+        self.part(address, |memory| memory.word_at(address).map(|part| RemoteWord::clone(&part))).await
+    }
+
+    /// Resolves the region of an address, and returns what `find` finds in it.
+    async fn part<P>(&self, address: GlobalAddress, find: impl Fn(&Resolver) -> Result<P>) -> Result<P> {
+        loop {
+            self.resolve(address).await?;
+            // Another thread may have put another region into this one's place in the cache since.
+            let is_kept = |memory: &Resolver| memory.mapped(address).is_some();
+            let found = self.try_with(|state| is_kept(&state.memory).then(|| find(&state.memory)).transpose())?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
     }
 
     /// Renumbers a lost rank. Every error that this crate returns, or that channels and containers

@@ -27,6 +27,7 @@ unsafe impl Send for Buffer {}
 
 const FAILED: usize = usize::MAX;
 
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> Handle {
     call("acp_create_ch", ptr::null_mut(), async |acp| {
@@ -44,6 +45,7 @@ extern "C" fn acp_create_ch(sender: c_int, receiver: c_int) -> Handle {
 ///
 /// # Safety
 /// There are `size` bytes at `buf`.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_nbsend_ch(ch: Handle, buf: *const u8, size: usize) -> Handle {
     call("acp_nbsend_ch", ptr::null_mut(), async |acp| {
@@ -67,6 +69,7 @@ unsafe extern "C" fn acp_nbsend_ch(ch: Handle, buf: *const u8, size: usize) -> H
 /// # Safety
 /// There are `size` bytes at `buf`, which the program leaves alone until the request has been waited
 /// for.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_nbrecv_ch(ch: Handle, buf: *mut u8, size: usize) -> Handle {
     call("acp_nbrecv_ch", ptr::null_mut(), async |acp| {
@@ -87,6 +90,7 @@ fn room(buf: *const u8, size: usize) -> Result<Vec<u8>> {
     }
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_nbfree_ch(ch: Handle) -> Handle {
     call("acp_nbfree_ch", ptr::null_mut(), async |acp| {
@@ -102,12 +106,14 @@ fn free(acp: &Acp, number: u64) -> Result<Request<()>> {
     }
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_free_ch(ch: Handle) -> c_int {
     code(acp_wait_ch(acp_nbfree_ch(ch)))
 }
 
 /// Waits for a request; returns the bytes received.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_wait_ch(request: Handle) -> usize {
     call("acp_wait_ch", FAILED, async |_| match state::with(|objects| objects.requests.take(request))? {
@@ -129,6 +135,7 @@ extern "C" fn acp_wait_ch(request: Handle) -> usize {
 ///
 /// # Safety
 /// There are `count` requests, and as many sizes unless `sizes` is null.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_waitall_ch(requests: *const Handle, count: c_int, sizes: *mut usize) -> c_int {
     let count = match usize::try_from(count) {
@@ -153,6 +160,7 @@ unsafe extern "C" fn acp_waitall_ch(requests: *const Handle, count: c_int, sizes
 ///
 /// # Safety
 /// As [`acp_nbsend_ch`].
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_send_ch(ch: Handle, buf: *const u8, size: usize) -> c_int {
     // SAFETY: as required from the caller.
@@ -163,6 +171,7 @@ unsafe extern "C" fn acp_send_ch(ch: Handle, buf: *const u8, size: usize) -> c_i
 ///
 /// # Safety
 /// As [`acp_nbrecv_ch`].
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_recv_ch(ch: Handle, buf: *mut u8, size: usize) -> c_int {
     // SAFETY: as required from the caller.

@@ -15,41 +15,49 @@ pub(super) fn open(acp: &Acp, list: Object) -> Result<Bytes> {
     Ok(List::from_address(acp, address(list.ga)?))
 }
 
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_create_list(on: c_int) -> Object {
     call("acp_create_list", Object::NONE, async |acp| Ok(Object::at(Bytes::create(acp, rank(on)?).await?.address())))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_destroy_list(list: Object) {
     run("acp_destroy_list", async |acp| Ok(open(acp, list)?.destroy().await?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_clear_list(list: Object) {
     run("acp_clear_list", async |acp| Ok(open(acp, list)?.clear().await?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_empty_list(list: Object) -> c_int {
     call("acp_empty_list", 1, async |acp| Ok(c_int::from(open(acp, list)?.is_empty().await?)))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_size_list(list: Object) -> usize {
     call("acp_size_list", 0, async |acp| Ok(open(acp, list)?.len().await?))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_swap_list(one: Object, other: Object) {
     run("acp_swap_list", async |acp| Ok(open(acp, one)?.swap(&open(acp, other)?).await?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_assign_list(to: Object, from: Object) {
     run("acp_assign_list", async |acp| Ok(open(acp, to)?.assign(&open(acp, from)?).await?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_assign_range_list(list: Object, start: ListIt, end: ListIt) {
     run("acp_assign_range_list", async |acp| {
@@ -58,16 +66,19 @@ extern "C" fn acp_assign_range_list(list: Object, start: ListIt, end: ListIt) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_begin_list(list: Object) -> ListIt {
     call("acp_begin_list", ListIt::failed(list), async |acp| Ok(open(acp, list)?.begin().await?.into()))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_end_list(list: Object) -> ListIt {
     ListIt { list, elem: list.ga }
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_insert_list(it: ListIt, elem: Element, on: c_int) -> ListIt {
     call("acp_insert_list", ListIt::failed(it.list), async |acp| {
@@ -75,6 +86,7 @@ extern "C" fn acp_insert_list(it: ListIt, elem: Element, on: c_int) -> ListIt {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_insert_range_list(it: ListIt, start: ListIt, end: ListIt) -> ListIt {
     call("acp_insert_range_list", ListIt::failed(it.list), async |acp| {
@@ -83,6 +95,7 @@ extern "C" fn acp_insert_range_list(it: ListIt, start: ListIt, end: ListIt) -> L
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_push_back_list(list: Object, elem: Element, on: c_int) {
     run("acp_push_back_list", async |acp| {
@@ -91,6 +104,7 @@ extern "C" fn acp_push_back_list(list: Object, elem: Element, on: c_int) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_push_front_list(list: Object, elem: Element, on: c_int) {
     run("acp_push_front_list", async |acp| {
@@ -104,6 +118,7 @@ async fn insert(acp: &Acp, to: &Bytes, before: ListPosition, elem: Element, on: 
     Ok(to.insert(before, &value, rank(on)?).await?.into())
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_erase_list(it: ListIt) -> ListIt {
     call("acp_erase_list", ListIt::failed(it.list), async |acp| {
@@ -111,6 +126,7 @@ extern "C" fn acp_erase_list(it: ListIt) -> ListIt {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_erase_range_list(start: ListIt, end: ListIt) -> ListIt {
     call("acp_erase_range_list", ListIt::failed(start.list), async |acp| {
@@ -118,26 +134,31 @@ extern "C" fn acp_erase_range_list(start: ListIt, end: ListIt) -> ListIt {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_pop_back_list(list: Object) {
     run("acp_pop_back_list", async |acp| Ok(open(acp, list)?.pop_back().await.map(drop)?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_pop_front_list(list: Object) {
     run("acp_pop_front_list", async |acp| Ok(open(acp, list)?.pop_front().await.map(drop)?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_reverse_list(list: Object) {
     run("acp_reverse_list", async |acp| Ok(open(acp, list)?.reverse().await?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_unique_list(list: Object) {
     run("acp_unique_list", async |acp| Ok(open(acp, list)?.dedup().await.map(drop)?));
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_remove_list(list: Object, elem: Element) {
     run("acp_remove_list", async |acp| {
@@ -146,6 +167,7 @@ extern "C" fn acp_remove_list(list: Object, elem: Element) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_splice_list(to: ListIt, from: ListIt) {
     run("acp_splice_list", async |acp| {
@@ -153,6 +175,7 @@ extern "C" fn acp_splice_list(to: ListIt, from: ListIt) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_splice_range_list(to: ListIt, start: ListIt, end: ListIt) {
     run("acp_splice_range_list", async |acp| {
@@ -161,16 +184,19 @@ extern "C" fn acp_splice_range_list(to: ListIt, start: ListIt, end: ListIt) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_increment_list_it(it: ListIt) -> ListIt {
     moved("acp_increment_list_it", it, 1)
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_decrement_list_it(it: ListIt) -> ListIt {
     moved("acp_decrement_list_it", it, -1)
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_advance_list_it(it: ListIt, n: c_int) -> ListIt {
     moved("acp_advance_list_it", it, n)
@@ -192,6 +218,7 @@ fn moved(name: &'static str, it: ListIt, by: c_int) -> ListIt {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_dereference_list_it(it: ListIt) -> Element {
     call("acp_dereference_list_it", Element::default(), async |acp| {
@@ -200,6 +227,7 @@ extern "C" fn acp_dereference_list_it(it: ListIt) -> Element {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_distance_list_it(first: ListIt, last: ListIt) -> c_int {
     call("acp_distance_list_it", 0, async |acp| {

@@ -36,6 +36,7 @@ table_calls! {
     increment: acp_increment_map_it,
 }
 
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_dereference_map_it(it: TableIt) -> Pair {
     call("acp_dereference_map_it", Pair::default(), async |acp| {
@@ -44,6 +45,7 @@ extern "C" fn acp_dereference_map_it(it: TableIt) -> Pair {
 }
 
 /// Returns 1 if the key is new; otherwise it keeps its value.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_insert_map(table: Table, pair: Pair) -> c_int {
     call("acp_insert_map", 0, async |acp| {
@@ -52,6 +54,7 @@ extern "C" fn acp_insert_map(table: Table, pair: Pair) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_remove_map(table: Table, element: Element) {
     run("acp_remove_map", async |acp| {
@@ -61,6 +64,7 @@ extern "C" fn acp_remove_map(table: Table, element: Element) {
 }
 
 /// Copies the value of a key, truncated to the size given; returns the size of the whole value.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_retrieve_map(table: Table, pair: Pair) -> usize {
     call("acp_retrieve_map", 0, async |acp| {

@@ -38,11 +38,13 @@ table_calls! {
 }
 
 /// Returns 1 if the key was counted, whether or not it is new.
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_insert_multiset(table: Table, element: Element) -> c_int {
     c_int::from(inserted(table, element).is_some())
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_remove_multiset(table: Table, element: Element) {
     run("acp_remove_multiset", async |acp| {
@@ -51,6 +53,7 @@ extern "C" fn acp_remove_multiset(table: Table, element: Element) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_remove_all_multiset(table: Table, element: Element) {
     run("acp_remove_all_multiset", async |acp| {
@@ -59,6 +62,7 @@ extern "C" fn acp_remove_all_multiset(table: Table, element: Element) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_retrieve_multiset(table: Table, element: Element) -> u64 {
     call("acp_retrieve_multiset", 0, async |acp| {

@@ -14,6 +14,7 @@ use core::ffi::c_int;
 type Compare = extern "C" fn(Element, Element) -> c_int;
 
 /// Sorts the elements. No call is in progress while `compare` runs, so it may call this library.
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_sort_list(list: Object, compare: Option<Compare>) {
     let Some(compare) = compare else { return };
@@ -29,6 +30,7 @@ extern "C" fn acp_sort_list(list: Object, compare: Option<Compare>) {
 }
 
 /// Moves the elements of `from` into `to`; of equal ones, those of `to` come first.
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_merge_list(to: Object, from: Object, compare: Option<Compare>) {
     let Some(compare) = compare.filter(|_| to != from) else { return };

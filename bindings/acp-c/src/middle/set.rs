@@ -38,11 +38,13 @@ table_calls! {
 }
 
 /// Returns 1 if the key is new.
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_insert_set(table: Table, element: Element) -> c_int {
     c_int::from(inserted(table, element) == Some(true))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_remove_set(table: Table, element: Element) {
     run("acp_remove_set", async |acp| {

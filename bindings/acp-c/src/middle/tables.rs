@@ -10,6 +10,7 @@ macro_rules! table_calls {
         ///
         /// # Safety
         /// `ranks` is null, or there are `num_ranks` numbers.
+        // SAFETY: the name is ACP's; a program has one ACP.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(num_ranks: c_int, ranks: *const c_int, num_slots: c_int, on: c_int) -> Table {
             // SAFETY: as required from the caller.
@@ -21,6 +22,7 @@ macro_rules! table_calls {
         }
     };
     (@destroy $table:ty, $name:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) {
             run(stringify!($name), async |acp| Ok(<$table>::from_address(acp, table.place()?).await?.destroy().await?));
@@ -29,6 +31,7 @@ macro_rules! table_calls {
     (@clear $table:ty, $name:ident) => { table_calls!(@change $table, $name, clear); };
     (@clear_local $table:ty, $name:ident) => { table_calls!(@change $table, $name, clear_local); };
     (@change $table:ty, $name:ident, $method:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) {
             run(stringify!($name), async |acp| Ok(<$table>::from_address(acp, table.place()?).await?.$method().await?));
@@ -37,6 +40,7 @@ macro_rules! table_calls {
     (@empty $table:ty, $name:ident) => { table_calls!(@no_element $table, $name, is_empty); };
     (@empty_local $table:ty, $name:ident) => { table_calls!(@no_element $table, $name, is_empty_local); };
     (@no_element $table:ty, $name:ident, $method:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) -> c_int {
             call(stringify!($name), 1, async |acp| {
@@ -47,6 +51,7 @@ macro_rules! table_calls {
     (@size $table:ty, $name:ident) => { table_calls!(@count $table, $name, len); };
     (@size_local $table:ty, $name:ident) => { table_calls!(@count $table, $name, len_local); };
     (@count $table:ty, $name:ident, $method:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) -> usize {
             call(stringify!($name), 0, async |acp| Ok(<$table>::from_address(acp, table.place()?).await?.$method().await?))
@@ -60,6 +65,7 @@ macro_rules! table_calls {
     (@move_local $table:ty, $name:ident) => { table_calls!(@both $table, $name, append_local); };
     (@swap $table:ty, $name:ident) => { table_calls!(@both $table, $name, swap); };
     (@both $table:ty, $name:ident, $method:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(one: Table, other: Table) {
             run(stringify!($name), async |acp| {
@@ -72,6 +78,7 @@ macro_rules! table_calls {
     (@begin $table:ty, $name:ident) => { table_calls!(@position $table, $name, first); };
     (@begin_local $table:ty, $name:ident) => { table_calls!(@position $table, $name, first_local); };
     (@position $table:ty, $name:ident, $method:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) -> TableIt {
             call(stringify!($name), TableIt::end(table), async |acp| {
@@ -80,6 +87,7 @@ macro_rules! table_calls {
         }
     };
     (@end $table:ty, $name:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) -> TableIt {
             TableIt::end(table)
@@ -88,6 +96,7 @@ macro_rules! table_calls {
     (@end_local $table:ty, $name:ident) => {
         /// Returns the position at which a loop from the first local element ends: that of the first
         /// element after all local ones. Without local elements it is the end, as is the first one.
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table) -> TableIt {
             call(stringify!($name), TableIt::end(table), async |acp| {
@@ -100,6 +109,7 @@ macro_rules! table_calls {
         }
     };
     (@find $table:ty, $name:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(table: Table, element: Element) -> TableIt {
             call(stringify!($name), TableIt::end(table), async |acp| {
@@ -109,6 +119,7 @@ macro_rules! table_calls {
         }
     };
     (@increment $table:ty, $name:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(it: TableIt) -> TableIt {
             call(stringify!($name), TableIt::end(it.table), async |acp| {
@@ -121,6 +132,7 @@ macro_rules! table_calls {
         }
     };
     (@dereference $table:ty, $name:ident) => {
+        // SAFETY: as above.
         #[unsafe(no_mangle)]
         extern "C" fn $name(it: TableIt) -> Element {
             call(stringify!($name), Element::default(), async |acp| {

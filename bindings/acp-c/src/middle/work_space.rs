@@ -23,6 +23,7 @@ static FIRST_RANK: AtomicUsize = AtomicUsize::new(0);
 static BYTES_PER_RANK: AtomicUsize = AtomicUsize::new(1 << 20);
 
 /// Sets the distribution of work spaces created later, which is checked then.
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 extern "C" fn acp_setparams_ws(first_rank: usize, bytes_per_rank: usize) -> c_int {
     FIRST_RANK.store(first_rank, Relaxed);
@@ -30,6 +31,7 @@ extern "C" fn acp_setparams_ws(first_rank: usize, bytes_per_rank: usize) -> c_in
     0
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_create_ws(size: usize) -> Handle {
     call("acp_create_ws", NONE, async |acp| {
@@ -41,6 +43,7 @@ extern "C" fn acp_create_ws(size: usize) -> Handle {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_destroy_ws(space: Handle) {
     run("acp_destroy_ws", async |_| {
@@ -52,11 +55,13 @@ extern "C" fn acp_destroy_ws(space: Handle) {
     });
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_read_ws(space: Handle, ga: u64, size: usize, offset: usize) -> c_int {
     call("acp_read_ws", 1, async |_| Ok(opened(space)?.copy_to(offset, address(ga)?, size).await.map(|()| 0)?))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_write_ws(space: Handle, ga: u64, size: usize, offset: usize) -> c_int {
     call("acp_write_ws", 1, async |_| Ok(opened(space)?.copy_from(offset, address(ga)?, size).await.map(|()| 0)?))

@@ -56,19 +56,30 @@ fn import() -> Result<(), Failed> {
     Failed::check("fi_import of mr_cache", returned)
 }
 
+/// # Safety
+/// The type is that of `fi_ext.h`; it dereferences nothing, and so do the others.
 unsafe extern "C" fn start(_: *mut sys::fid_mem_monitor) -> c_int {
     0
 }
 
+/// # Safety
+/// As [`start`].
 unsafe extern "C" fn stop(_: *mut sys::fid_mem_monitor) {}
 
 /// Refuses to watch memory, upon which libfabric does not cache its registration.
+///
+/// # Safety
+/// As [`start`].
 unsafe extern "C" fn subscribe(_: *mut sys::fid_mem_monitor, _: *const c_void, _: usize) -> c_int {
     -(sys::FI_ENOSYS as c_int)
 }
 
+/// # Safety
+/// As [`start`].
 unsafe extern "C" fn unsubscribe(_: *mut sys::fid_mem_monitor, _: *const c_void, _: usize) {}
 
+/// # Safety
+/// As [`start`].
 unsafe extern "C" fn valid(_: *mut sys::fid_mem_monitor, _: *const c_void, _: usize) -> bool {
     false
 }

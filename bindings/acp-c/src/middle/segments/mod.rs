@@ -24,6 +24,7 @@ use side::{DISCONNECTED, Kind, WRONG_SIDE, either, used};
 /// # Safety
 /// There are `segments` segments of `bytes` bytes at `buf`. The program leaves those alone that
 /// the library owns, until the side is freed.
+// SAFETY: the name is ACP's; a program has one ACP.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_create_src_segbuf(to: c_int, buf: *mut u8, bytes: usize, segments: usize) -> Handle {
     call("acp_create_src_segbuf", ptr::null_mut(), async |acp| {
@@ -40,6 +41,7 @@ unsafe extern "C" fn acp_create_src_segbuf(to: c_int, buf: *mut u8, bytes: usize
 ///
 /// # Safety
 /// As [`acp_create_src_segbuf`].
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn acp_create_dst_segbuf(from: c_int, buf: *mut u8, bytes: usize, segments: usize) -> Handle {
     call("acp_create_dst_segbuf", ptr::null_mut(), async |acp| {
@@ -78,6 +80,7 @@ async fn create(
     }
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_connect_segbuf(of: Handle) -> c_int {
     call("acp_connect_segbuf", -1, async |_| {
@@ -90,6 +93,7 @@ extern "C" fn acp_connect_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_isconnected_segbuf(of: Handle) -> c_int {
     call("acp_isconnected_segbuf", -1, async |_| {
@@ -114,6 +118,7 @@ extern "C" fn acp_isconnected_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_ack_segbuf(of: Handle) -> c_int {
     call("acp_ack_segbuf", -1, async |acp| {
@@ -131,6 +136,7 @@ extern "C" fn acp_ack_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_ready_segbuf(of: Handle) -> c_int {
     call("acp_ready_segbuf", -1, async |acp| {
@@ -144,6 +150,7 @@ extern "C" fn acp_ready_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_isready_segbuf(of: Handle) -> c_int {
     call("acp_isready_segbuf", -1, async |_| {
@@ -156,6 +163,7 @@ extern "C" fn acp_isready_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_isacked_segbuf(of: Handle) -> c_int {
     call("acp_isacked_segbuf", -1, async |acp| {
@@ -173,16 +181,19 @@ extern "C" fn acp_isacked_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_query_segbuf_head(of: Handle) -> i64 {
     index("acp_query_segbuf_head", of, |kind| Ok(either!(kind, head)?))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_query_segbuf_tail(of: Handle) -> i64 {
     index("acp_query_segbuf_tail", of, |kind| Ok(either!(kind, tail)?))
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_query_segbuf_sent(of: Handle) -> i64 {
     index("acp_query_segbuf_sent", of, |kind| match kind {
@@ -203,6 +214,7 @@ fn index(name: &'static str, of: Handle, counter: fn(&Kind) -> Result<u64>) -> i
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_disconnect_segbuf(of: Handle) -> c_int {
     call("acp_disconnect_segbuf", -1, async |_| {
@@ -216,6 +228,7 @@ extern "C" fn acp_disconnect_segbuf(of: Handle) -> c_int {
     })
 }
 
+// SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_free_segbuf(of: Handle) -> c_int {
     call("acp_free_segbuf", -1, async |acp| {

@@ -6,8 +6,8 @@
 //!
 //! * other threads: their pages are protected meanwhile, and a thread that writes to one waits
 //!   ([`faults`]);
-//! * this thread, whose stack may be on the pages: then another thread replaces them, while this one
-//!   is blocked in the system with all signals blocked.
+//! * this thread, whose stack may be on the pages: then another thread replaces them, once this one
+//!   [sleeps](Sleeper) in the system with all signals blocked.
 //!
 //! Between copying and replacing, the code below makes system calls and writes to its own stack only.
 
@@ -15,19 +15,31 @@
 
 use super::{Place, ShareError, areas::Area, faults};
 use crate::{memory::Mapping, processes::memory_file};
-use core::ops::Range;
+use core::{
+    ops::Range,
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    },
+};
 use rdma_fabric::{FabricError, access};
 use rustix::{
     io::Errno,
     mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mprotect},
 };
-use std::ffi::c_void;
+use std::{
+    ffi::c_void,
+    time::{Duration, Instant},
+};
 
 /// Bytes that are replaced at a time while other threads may have to wait.
 const PIECE: usize = 1 << 20;
 /// Bytes of the stack above and below a local variable that the code of this module, and of the
 /// functions that it calls, may use.
 const STACK: Range<isize> = -(256 << 10)..(4 << 10);
+
+/// The longest time until a thread that is about to sleep does so.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Replaces the pages of an area.
 ///
@@ -43,17 +55,59 @@ pub(super) fn replace(segment: &Mapping, place: &Place<'_>, area: &Area) -> Resu
     let (lowest, highest) = (here.saturating_add_signed(STACK.start), here.saturating_add_signed(STACK.end));
     if start <= highest && lowest < end {
         return blocked(|| {
+            let sleeper = Sleeper::new();
             std::thread::scope(|scope| {
-                let outcome = std::thread::Builder::new().spawn_scoped(scope, || pieces(segment, place, area));
+                let outcome = std::thread::Builder::new()
+                    .spawn_scoped(scope, || sleeper.wait().and_then(|()| pieces(segment, place, area)));
                 let refused = |error: std::io::Error| FabricError::System {
                     call: &"pthread_create",
                     errno: error.raw_os_error().unwrap_or(0),
                 };
-                outcome.map_err(refused)?.join().unwrap_or(Err(ShareError::NotMapped(start)))
+                let other = outcome.map_err(refused)?;
+                sleeper.sleeps_next();
+                other.join().unwrap_or(Err(ShareError::NotMapped(start)))
             })
         });
     }
     pieces(segment, place, area)
+}
+
+/// A thread that waits for the end of another one.
+struct Sleeper {
+    thread: rustix::process::Pid,
+    sleeps_next: AtomicBool,
+}
+
+impl Sleeper {
+    /// Returns this thread.
+    fn new() -> Self {
+        Sleeper { thread: rustix::thread::gettid(), sleeps_next: AtomicBool::new(false) }
+    }
+
+    /// To be called by the thread when its next sleep is that in which its stack is replaced.
+    fn sleeps_next(&self) {
+        self.sleeps_next.store(true, Release);
+    }
+
+    /// Waits, in another thread, until the thread sleeps. It writes to its stack until then.
+    fn wait(&self) -> Result<(), ShareError> {
+        let begun = Instant::now();
+        while !(self.sleeps_next.load(Acquire) && self.is_asleep()) {
+            if begun.elapsed() > PATIENCE {
+                return Err(
+                    memory_file::refused(&"sleep of the thread whose stack is registered")(Errno::TIMEDOUT).into()
+                );
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Returns whether the system reports state `S`: page faults and stops have other letters.
+    fn is_asleep(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.thread.as_raw_nonzero()));
+        stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S')))
+    }
 }
 
 /// Calls `f` with all signals of this thread blocked, so that no handler runs on its stack.
