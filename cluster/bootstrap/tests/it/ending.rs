@@ -52,6 +52,10 @@ fn a_rank_that_leaves_and_goes_at_once_has_left() {
 fn the_first_abort_counts_and_everyone_hears_it() {
     let (coordinator, team) = team(plan(3));
     team[2].session.left().unwrap();
+    // The coordinator reads each rank's connection by itself.
+    for rank in &team[..2] {
+        assert_eq!(rank.next(), Event::Left { rank: 2 });
+    }
     at_once(&team[..2], |rank, session| session.abort(rank as i32, "no more").unwrap());
     let aborts: Vec<_> = team
         .iter()
