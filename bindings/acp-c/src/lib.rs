@@ -6,19 +6,19 @@
 //!
 //! # Execution of a call
 //! `names` exports the functions of the basic layer, `middle` those of the middle layer. A function
-//! enters at [`boundary`], which finds the [`library`], the process-wide state, and turns errors into
-//! the function's failure value. A future is driven on the calling thread ([`drive`]). The library has
+//! enters at `boundary`, which finds the `library`, the process-wide state, and turns errors into
+//! the function's failure value. A future is driven on the calling thread (`drive`). The library has
 //! no lock of its own around calls: the crate `acp` locks what threads share, so a thread that waits
 //! does not hold up others.
 //!
 //! | module | responsibility |
 //! |---|---|
-//! | [`boundary`] | entry of calls from C, failure values, the end of the process after a loss |
-//! | [`library`] | the state of the process between `acp_init` and `acp_finalize` |
-//! | [`start`] | `acp_init`, `acp_reset`, `acp_finalize`, `acp_abort` |
-//! | [`options`] | the `--acp-*` words of the command line |
-//! | [`memory`] | registered memory of the program |
-//! | [`hooks`] | the middle layer that `acp_init` starts: this library's, or another one's |
+//! | `boundary` | entry of calls from C, failure values, the end of the process after a loss |
+//! | `library` | the state of the process between `acp_init` and `acp_finalize` |
+//! | `start` | `acp_init`, `acp_reset`, `acp_finalize`, `acp_abort` |
+//! | `options` | the `--acp-*` words of the command line |
+//! | `memory` | registered memory of the program |
+//! | `hooks` | the middle layer that `acp_init` starts: this library's, or another one's |
 
 #![cfg(target_os = "linux")]
 
