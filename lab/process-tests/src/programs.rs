@@ -1,13 +1,14 @@
 //! Programs in other languages that are linked with a library of a package.
 
-use crate::child::{Child, Ended};
+use crate::child::{self, Child, Ended};
 use std::{
     collections::BTreeSet,
     env,
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{self, Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -117,16 +118,91 @@ impl Compilation {
     }
 }
 
-/// Runs a command without input, waits for its end at most for `time`, and returns it. Shared libraries are those
-/// that the program was linked with.
+/// Returns the folder `NAME-PROCESS` for the programs of this process, in `temporary`.
+pub fn own_folder(temporary: &str, name: &str) -> PathBuf {
+    Path::new(temporary).join(format!("{name}-{}", process::id()))
+}
+
+/// Returns another folder in `folder` with each call.
+pub fn next_in(folder: &Path) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    folder.join(NEXT.fetch_add(1, Relaxed).to_string())
+}
+
+/// Starts a command without input, and keeps its output. Shared libraries are those that the program was linked
+/// with.
 ///
 /// # Panics
-/// As [`Child::start`] and [`Child::end_within`].
+/// As [`Child::start`].
 #[track_caller]
-pub fn ended_within(time: Duration, mut command: Command) -> Ended {
+pub fn started(mut command: Command) -> Child {
     // Cargo's own path contains libraries that `cargo build` may have left behind.
     command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Child::start(command).end_within(time)
+    Child::start(command)
+}
+
+/// Runs a command as [`started`], waits for its end at most for `time`, and returns it.
+///
+/// # Panics
+/// As [`started`] and [`Child::end_within`].
+#[track_caller]
+pub fn ended_within(time: Duration, command: Command) -> Ended {
+    started(command).end_within(time)
+}
+
+/// Returns the number of ranks, the program and its arguments in `launch RANKS PROGRAM ARGS…`, with which a test
+/// program runs itself as the launcher of a job; `None` for other words.
+///
+/// # Panics
+/// If the number of ranks is none.
+pub fn launched(words: &[String]) -> Option<(usize, &str, &[String])> {
+    let [launch, ranks, program, args @ ..] = words else { return None };
+    (launch == "launch").then(|| (ranks.parse().expect("a number"), &**program, args))
+}
+
+/// Returns a command that runs a program under Open MPI, also as root and with more ranks than CPUs.
+pub fn mpirun(ranks: usize, program: &Path) -> Command {
+    let mut command = child::program("mpirun", ["-n", &ranks.to_string()]);
+    for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"] {
+        command.env(allowed, "1");
+    }
+    command.arg(program);
+    command
+}
+
+/// The variables that launchers set for the ranks of a job of two, after the variable of the rank: those of MPICH's
+/// launcher, and of Slurm without PMI.
+const LAUNCHERS: [(&str, &[(&str, &str)]); 2] = [
+    ("PMI_RANK", &[("PMI_SIZE", "2"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "2")]),
+    (
+        "SLURM_PROCID",
+        &[
+            ("SLURM_JOB_ID", "9"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_NTASKS", "2"),
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_STEP_NODELIST", "node"),
+        ],
+    ),
+];
+
+/// Runs a program as two ranks with the variables of MPICH's launcher, then with those of Slurm. The ranks are
+/// children of this process, as they are of the launchers' daemons. Returns the ends of ranks 0 and 1 for each.
+///
+/// # Panics
+/// As [`ended_within`].
+#[track_caller]
+pub fn ended_by_variables(time: Duration, program: &Path) -> [[Ended; 2]; 2] {
+    LAUNCHERS.map(|(name, variables)| {
+        // The first rank comes last: the other waits for it.
+        let [second, first] = ["1", "0"].map(|rank| {
+            let mut command = child::program(program, [""; 0]);
+            command.envs(variables.iter().copied()).env(name, rank);
+            started(command)
+        });
+        let second = second.end_within(time);
+        [first.end_within(time), second]
+    })
 }
 
 /// Returns the names that the shared library `name` of [`libraries`] exports. Returns `None`, and prints that the

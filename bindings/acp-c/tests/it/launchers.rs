@@ -5,10 +5,10 @@ use crate::{
     tools::ended,
 };
 use process_tests::{
-    child::{self, Child, Ended, HANG},
-    programs::is_installed,
+    child::{self, Ended, HANG},
+    programs::{ended_by_variables, is_installed, mpirun},
 };
-use std::{path::Path, process::Stdio};
+use std::path::Path;
 
 /// What `acprun` executes for three processes on one machine, as shells started at the same time.
 const ACPRUN: &str = r#"
@@ -57,40 +57,12 @@ pub(crate) fn open_mpi_starts_ranks() {
         return;
     }
     let Some(program) = program("first") else { return };
-    let mut command = child::program("mpirun", ["-n", "2"]);
-    command.arg(&program);
-    // Otherwise Open MPI refuses to run as root, or with more ranks than CPUs.
-    for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"] {
-        command.env(allowed, "1");
-    }
-    is_well("first", 2, &ended(command));
+    is_well("first", 2, &ended(mpirun(2, &program)));
 }
 
-/// The variables of MPICH's launcher, and of Slurm without PMI.
 pub(crate) fn variables_of_other_launchers_make_a_job() {
     let Some(program) = program("first") else { return };
-    let launchers: [(&str, &[(&str, &str)]); 2] = [
-        ("PMI_RANK", &[("PMI_SIZE", "2"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "2")]),
-        (
-            "SLURM_PROCID",
-            &[
-                ("SLURM_JOB_ID", "9"),
-                ("SLURM_STEP_ID", "0"),
-                ("SLURM_STEP_NUM_TASKS", "2"),
-                ("SLURM_STEP_NODELIST", "node"),
-            ],
-        ),
-    ];
-    for (name, variables) in launchers {
-        // The first rank comes last: the other waits for it.
-        let ranks = ["1", "0"].map(|rank| {
-            let mut command = child::program(&program, [""; 0]);
-            command.envs(variables.iter().copied()).env(name, rank);
-            command.env_remove("LD_LIBRARY_PATH").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            Child::start(command)
-        });
-        for rank in ranks {
-            is_well("first", 1, &rank.end_within(HANG));
-        }
+    for rank in ended_by_variables(HANG, &program).iter().flatten() {
+        is_well("first", 1, rank);
     }
 }

@@ -2,24 +2,21 @@
 
 use process_tests::{
     child::{self, Ended, HANG, this_program},
-    programs::{Compilation, Linkage, ended_within, libraries},
+    programs::{Compilation, Linkage, ended_within, libraries, next_in, own_folder},
 };
 use std::{
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
+    sync::OnceLock,
     time::Duration,
 };
 use tofu2_shm::{Bind, Launcher};
 
 /// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acp-{}", std::process::id()))
+    own_folder(env!("CARGO_TARGET_TMPDIR"), "acp")
 }
 
 /// Removes all programs.
@@ -43,9 +40,8 @@ fn linked() -> &'static Path {
 
 /// Compiles C sources, whose paths are relative to this package; `None` without a compiler.
 pub(crate) fn compiled(sources: &[&str], linkage: Linkage) -> Option<PathBuf> {
-    static UNIQUE: AtomicU32 = AtomicU32::new(0);
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
+    let folder = next_in(&programs());
     let mut compilation = Compilation::new(package, sources, &folder)?;
     compilation.args([Path::new("-I"), package.join("tests/own").as_path()]);
     Some(compilation.link_in(linked(), "acp", linkage).args(["-lpthread"]).compile())

@@ -1,7 +1,10 @@
 //! Programs started by other launchers.
 
 use crate::tools::{Linked, compiled, ended};
-use process_tests::{child, programs::is_installed};
+use process_tests::{
+    child,
+    programs::{is_installed, mpirun},
+};
 
 /// The variables that the launchers set for rank 1 of 4, and the launchers' names in messages.
 const SEVERAL: [(&str, &[(&str, &str)]); 3] = [
@@ -40,16 +43,9 @@ pub(crate) fn mpirun_starts_one_process_only() {
         return;
     }
     let Some(program) = compiled(&["tests/own/ring.c"], Linked::Shared) else { return };
-    for ranks in ["1", "2"] {
-        let mut command = child::program("mpirun", ["-n", ranks]);
-        command.arg(&program);
-        // Otherwise Open MPI refuses to run as root, or with more ranks than CPUs.
-        for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe"]
-        {
-            command.env(allowed, "1");
-        }
-        let ended = ended(command);
-        if ranks == "1" {
+    for ranks in [1, 2] {
+        let ended = ended(mpirun(ranks, &program));
+        if ranks == 1 {
             assert!(ended.code() == Some(0) && ended.out == "ring: 1 processes\n", "{ended}");
         } else {
             assert!(ended.code() == Some(1) && !ended.out.contains("ring"), "{ended}");

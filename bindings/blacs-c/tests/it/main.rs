@@ -31,10 +31,8 @@ fn main() -> std::process::ExitCode {
     use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [launch, ranks, program, args @ ..] = &words[..]
-        && launch == "launch"
-    {
-        return launcher::run(ranks.parse().expect("a number"), program, args);
+    if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
+        return launcher::run(ranks, program, args);
     }
     let mut all = cases![
         exported::all_names_and_no_others_are_exported,

@@ -2,18 +2,17 @@
 
 use process_tests::{
     child::{self, Ended, HANG, this_program},
-    programs::{Compilation, Linkage, ended_within},
+    programs::{Compilation, Linkage, ended_within, next_in, own_folder},
 };
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 /// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("blacs-{}", std::process::id()))
+    own_folder(env!("CARGO_TARGET_TMPDIR"), "blacs")
 }
 
 /// Removes all programs.
@@ -50,9 +49,8 @@ pub(crate) fn has_scalapack() -> bool {
 /// Compiles sources, whose paths are relative to this package, with their language's compiler; `None`
 /// if it is missing.
 pub(crate) fn compiled(sources: &[&str], linked: Linked) -> Option<PathBuf> {
-    static UNIQUE: AtomicU32 = AtomicU32::new(0);
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = programs().join(UNIQUE.fetch_add(1, Relaxed).to_string());
+    let folder = next_in(&programs());
     let mut compilation = Compilation::new(package, sources, &folder)?;
     let is_fortran = compilation.is_fortran();
     if is_fortran {

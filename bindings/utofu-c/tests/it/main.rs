@@ -24,10 +24,8 @@ fn main() -> std::process::ExitCode {
     use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let [launch, ranks, program, args @ ..] = &words[..]
-        && launch == "launch"
-    {
-        return tools::launch(ranks.parse().expect("a number"), program, args);
+    if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
+        return tools::launch(ranks, program, args);
     }
     let mut all = cases![
         exported::the_functions_of_the_header_are_exported,

@@ -2,13 +2,12 @@
 
 use process_tests::{
     child::{self, Ended, HANG, this_program},
-    programs::{Compilation, Linkage, ended_within, is_installed, libraries},
+    programs::{Compilation, Linkage, ended_within, is_installed, libraries, next_in, own_folder},
 };
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
     time::Duration,
 };
 use tofu2_shm::Launcher;
@@ -35,7 +34,7 @@ const ASAN: &str = "detect_leaks=0:symbolize=0";
 
 /// Returns the folder of this process's programs.
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("utofu-{}", std::process::id()))
+    own_folder(env!("CARGO_TARGET_TMPDIR"), "utofu")
 }
 
 /// Removes all programs.
@@ -44,8 +43,7 @@ pub(crate) fn remove_programs() {
 }
 
 fn unique() -> PathBuf {
-    static UNIQUE: AtomicU32 = AtomicU32::new(0);
-    folder().join(UNIQUE.fetch_add(1, Relaxed).to_string())
+    next_in(&folder())
 }
 
 /// The folder of the examples, whose header the other programs include too.
