@@ -30,8 +30,8 @@ const SHORTER: [(&str, &[&str]); 5] = [
 pub(super) const QUEUES: &str = "FI_UNIVERSE_SIZE=64";
 /// The time in which the ranks of a job end after its launcher.
 const GRACE: Duration = Duration::from_secs(20);
-/// Bytes that a rank can register: machines have little memory.
-pub(super) const SEGMENT: &str = "ONESIDED_SEGMENT_BYTES=16777216";
+/// Bytes that a rank can register: machines have little memory, and `existing_memory` needs 32 MiB.
+pub(super) const SEGMENT: &str = "ONESIDED_SEGMENT_BYTES=67108864";
 
 /// Programs, built with libfabric.
 pub(super) struct Programs {
