@@ -1,6 +1,6 @@
 //! The whole provider, as one side of the measurement: programs as users write them.
 
-use crate::{LONG, Operation, Result, Side};
+use crate::{LONG, OPERATIONS, Operation, Result, Side};
 use core::time::Duration;
 use fabric_ofi::{
     Domain, Wanted,
@@ -10,7 +10,7 @@ use fabric_ofi::{
 use rdma_fabric::{
     Amo, Deps, Fabric, LocalSpan, LocalWord, Rank, Region, RegionKey, RemoteAddr, RemoteSpan, RemoteWord,
 };
-use std::process;
+use std::{collections::BTreeSet, process};
 use tofu2_shm::{
     block_on,
     part::{Part, PartPlan},
@@ -35,12 +35,16 @@ impl Council for Alone {
 struct Resolved {
     peer: Rank,
     word: RemoteWord<u64>,
-    /// By length: 8 B, 1 MiB.
-    spans: [RemoteSpan<u64>; 2],
-    /// Operations take it, and return it.
-    own: Option<LocalSpan<u64>>,
+    spans: Vec<Spans>,
     /// The word of the other rank that ends its turn.
     turn: RemoteWord<u64>,
+}
+
+/// The memory of operations of one length.
+struct Spans {
+    remote: RemoteSpan<u64>,
+    /// Operations take it, and return it.
+    own: Option<LocalSpan<u64>>,
 }
 
 pub(crate) struct FullStack {
@@ -71,6 +75,17 @@ impl FullStack {
         let own_turn = fabric.local_word(region.at(me, TURN as u64))?;
         Ok(Self { me, fabric, region, own_turn, contact, bytes: vec![1; LONG / 8], other: None, turns: 0, member })
     }
+
+    /// Resolves the memory of the operations of each length.
+    fn spans(&self, there: RemoteAddr) -> Result<Vec<Spans>> {
+        let lengths: BTreeSet<usize> = OPERATIONS.iter().map(|(_, operation, _)| operation.bytes()).collect();
+        let spans = lengths.into_iter().map(|bytes| {
+            let remote = self.fabric.remote_span(there, bytes / 8)?;
+            let own = self.fabric.local_span(self.region.at(self.me, LONG as u64), bytes / 8)?;
+            Ok(Spans { remote, own: Some(own) })
+        });
+        spans.collect()
+    }
 }
 
 impl Side for FullStack {
@@ -93,8 +108,7 @@ impl Side for FullStack {
         self.other = Some(Resolved {
             peer,
             word: self.fabric.remote_word(at(0))?,
-            spans: [self.fabric.remote_span(at(0), 1)?, self.fabric.remote_span(at(0), LONG / 8)?],
-            own: Some(self.fabric.local_span(self.region.at(self.me, LONG as u64), LONG / 8)?),
+            spans: self.spans(at(0))?,
             turn: self.fabric.remote_word(at(TURN))?,
         });
         Ok(())
@@ -102,25 +116,29 @@ impl Side for FullStack {
 
     fn run(&mut self, operation: Operation, count: usize) -> Result<()> {
         let Self { fabric, bytes, other: Some(other), .. } = self else { return Err("no other process".into()) };
-        let Resolved { peer, word, spans: [short, long], own, .. } = other;
+        let Resolved { peer, word, spans, .. } = other;
+        let of_length = |spans: &Spans| spans.remote.len() * 8 == operation.bytes();
+        let Spans { remote, own } =
+            spans.iter_mut().find(|spans| of_length(spans)).ok_or("no memory of this length")?;
+        let bytes = &bytes[..remote.len()];
         let mut span = own.take().ok_or("an operation has failed")?;
         block_on(async {
             for _ in 0..count {
                 match operation {
                     Operation::PutBytes(8) => {
-                        fabric.put(short, [1]).await?;
+                        fabric.put(remote, [1]).await?;
                         fabric.flush(*peer).await?;
                     }
                     Operation::PutBytes(_) => {
-                        fabric.put_slice(long, bytes).await?;
+                        fabric.put_slice(remote, bytes).await?;
                         fabric.flush(*peer).await?;
                     }
                     Operation::Put(_) => {
-                        span = fabric.put(long, span).await?;
+                        span = fabric.put(remote, span).await?;
                         fabric.flush(*peer).await?;
                     }
-                    Operation::Get(8) => _ = fabric.get(short, [0]).await?,
-                    Operation::Get(_) => span = fabric.get(long, span).await?,
+                    Operation::Get(8) => _ = fabric.get(remote, [0]).await?,
+                    Operation::Get(_) => span = fabric.get(remote, span).await?,
                     Operation::Add => _ = fabric.atomic(word, Amo::Add(1)).await?,
                     Operation::PingPong => return Err("a fabric has no messages".into()),
                 }

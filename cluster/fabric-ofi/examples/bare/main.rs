@@ -3,7 +3,7 @@
 //! output.
 //!
 //! ```text
-//! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [--nic] [PROVIDER [DOMAIN]]]
+//! cargo run --release -p fabric-ofi --features ofi --example bare [-- [--quick] [--json] [--nic] [--only PART] [PROVIDER [DOMAIN]]]
 //! ```
 //!
 //! Two processes run on one core each: one measures, the other makes progress on its endpoint or,
@@ -58,6 +58,16 @@ enum Operation {
     Add,
     /// A message of 8 bytes, and one back.
     PingPong,
+}
+
+impl Operation {
+    /// Returns the number of bytes that one of these moves.
+    fn bytes(self) -> usize {
+        match self {
+            Operation::PutBytes(len) | Operation::Put(len) | Operation::Get(len) => len,
+            Operation::Add | Operation::PingPong => 8,
+        }
+    }
 }
 
 /// The operations, with their names and their numbers per turn.
@@ -117,7 +127,7 @@ struct Options {
 }
 
 /// Options of the measurement and its output.
-#[derive(Clone, Copy, clap::Args)]
+#[derive(clap::Args)]
 struct How {
     /// Measure for an eighth of the time.
     #[arg(long)]
@@ -128,15 +138,18 @@ struct How {
     /// Have the program's words changed by libfabric's atomics.
     #[arg(long)]
     nic: bool,
+    /// Measure only the operations whose names contain this.
+    #[arg(long, value_name = "PART", default_value = "")]
+    only: String,
 }
 
 impl How {
-    fn limit(self) -> Duration {
+    fn limit(&self) -> Duration {
         if self.quick { LIMIT / 8 } else { LIMIT }
     }
 
     /// Returns how words of the other rank are accessed, for the program over `Fabric`.
-    fn atomics(self) -> AtomicsBy {
+    fn atomics(&self) -> AtomicsBy {
         if self.nic { AtomicsBy::Nic } else { AtomicsBy::Cpu }
     }
 }
@@ -160,7 +173,7 @@ fn main() -> Result<()> {
         if serves {
             return serve(&provider, domain, how.atomics());
         }
-        measure(&provider, domain, how)?;
+        measure(&provider, domain, &how)?;
     }
     Ok(())
 }
@@ -183,7 +196,7 @@ fn pin(nth: usize) -> Result<CpuSet> {
     Ok(allowed)
 }
 
-fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
+fn measure(provider: &str, domain: &str, how: &How) -> Result<()> {
     let (mut socket, theirs) = UnixStream::pair()?;
     let mut server = Command::new(env::current_exe()?)
         .args(["--serve", provider, domain])
@@ -196,7 +209,7 @@ fn measure(provider: &str, domain: &str, how: How) -> Result<()> {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
     table.set_header([provider, "fabric, ns", "endpoint, ns", "bare calls, ns", "fabric / bare", "endpoint / bare"]);
-    for (name, operation, count) in OPERATIONS {
+    for (name, operation, count) in OPERATIONS.into_iter().filter(|(name, ..)| name.contains(&how.only)) {
         let [fabric, endpoint, bare] = compare(&mut sides, &mut socket, operation, count, how.limit())?;
         if how.json {
             println!("{}", serde_json::to_string(&Line { provider, operation: name, fabric, endpoint, bare })?);

@@ -108,6 +108,15 @@ impl Net {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the state unless another thread holds the lock.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Calls `work` under the lock, and afterwards wakes the collected wakers.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         self.finish(self.lock(), work)
@@ -137,12 +146,7 @@ impl Net {
     /// Makes progress for peers and for operations in flight, unless another thread does. Returns
     /// the number of events.
     pub(super) fn progress(&self) -> usize {
-        let state = match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return 0,
-        };
-        self.finish(state, State::progress)
+        self.try_lock().map_or(0, |state| self.finish(state, State::progress))
     }
 
     /// Returns whether a put posted earlier is not visible yet, or has failed with an error that is

@@ -99,11 +99,13 @@ fn run(net: &Net) {
     }
 }
 
-/// Sleeps until the endpoint may have work, if it has a descriptor; returns whether the descriptor
-/// was signalled.
+/// Sleeps until the endpoint may have work, if it has a descriptor and no other thread is using it;
+/// returns whether the descriptor was signalled.
 fn sleep(net: &Net) -> Option<bool> {
     let descriptor: Option<OwnedFd> = {
-        let mut state = net.lock();
+        // Waiting for the lock would make each release of it by the program's threads a system call
+        // and, on one core, a switch to this thread.
+        let mut state = net.try_lock()?;
         let link = state.link.as_mut()?;
         match link.endpoint.may_sleep() {
             Ok(true) => link.endpoint.descriptor().and_then(|fd| fd.as_fd().try_clone_to_owned().ok()),

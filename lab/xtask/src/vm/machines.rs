@@ -74,7 +74,7 @@ impl Machines {
         qemu.arg("-serial").arg(format!("file:{}", console.display()));
         qemu.arg("-kernel").arg(packages.kernel()).arg("-initrd").arg(directory.join("initrd"));
         qemu.arg("-append").arg(format!(
-            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check nowatchdog net.ifnames=0 \
+            "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check tsc=reliable clocksource=tsc nowatchdog net.ifnames=0 \
              onesided.directory={place} onesided.packages={unpacked} onesided.number={number} onesided.mtu={MTU}"
         ));
         qemu.args(["-virtfs", "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap"]);
