@@ -75,13 +75,19 @@ pub(crate) trait Network {
     fn hosts_file(&self, slots: usize) -> Result<PathBuf> {
         let path = self.directory().join(format!("hosts-{slots}"));
         let lines: String = (0..self.hosts()).map(|host| format!("{} slots={slots}\n", self.name(host))).collect();
-        let mut writer = self.on(0, &["sh", "-c", "cat >\"$0\"", &path.display().to_string()]);
-        let mut child = writer.stdin(Stdio::piped()).spawn()?;
-        child.stdin.take().ok_or("no input")?.write_all(lines.as_bytes())?;
-        if !child.wait()?.success() {
-            return Err(format!("{} can't be written", path.display()).into());
-        }
+        self.write(0, &path, &lines)?;
         Ok(path)
+    }
+
+    /// Writes a file on a host.
+    fn write(&self, host: usize, path: &Path, text: &str) -> Result<()> {
+        let mut writer = self.on(host, &["sh", "-c", "cat >\"$0\"", &path.display().to_string()]);
+        let mut child = writer.stdin(Stdio::piped()).spawn()?;
+        child.stdin.take().ok_or("no input")?.write_all(text.as_bytes())?;
+        if !child.wait()?.success() {
+            return Err(format!("{} can't be written on {}", path.display(), self.name(host)).into());
+        }
+        Ok(())
     }
 
     /// Makes a directory on all hosts.

@@ -11,7 +11,7 @@ mod example;
 pub(crate) mod interrupt;
 pub(crate) mod launcher;
 mod report;
-mod slurm;
+pub(crate) mod slurm;
 
 pub(crate) use bounded::Ended;
 pub(crate) use build::{built, examples, missing};

@@ -3,10 +3,12 @@
 //! The only node is called `localhost`, a name that every machine can resolve: without PMI, ranks
 //! reach the coordinator by it.
 
+pub(crate) mod configuration;
+
 use super::{bounded::end, launcher::installed};
+use configuration::{Host, SOCKET, cgroup_configuration, configuration, munged};
 use std::{
     env,
-    fmt::Write as _,
     fs::{self, File, Permissions},
     io::{self, Read, Write as _},
     net::TcpListener,
@@ -19,6 +21,9 @@ use std::{
 
 /// The time that the daemons may take to be ready.
 const READY: Duration = Duration::from_secs(20);
+
+/// The programs that must be installed.
+pub(crate) const DAEMONS: [&str; 3] = ["munged", "slurmctld", "slurmd"];
 
 /// The daemons. Dropping it ends them.
 #[derive(Debug)]
@@ -37,7 +42,7 @@ impl Slurm {
     /// The reason why it cannot be started here.
     pub(crate) fn start(folder: &Path) -> Result<Self, String> {
         installed("srun")?;
-        for daemon in ["munged", "slurmctld", "slurmd"] {
+        for daemon in DAEMONS {
             let found = in_system_folders(daemon).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
             found.map_err(|error| format!("{daemon} can't be started: {error}"))?;
         }
@@ -58,25 +63,20 @@ impl Slurm {
         for part in ["", "state", "spool"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        let (key, socket) = (folder.join("munge.key"), folder.join("munge.socket"));
+        let (key, socket) = (folder.join("munge.key"), folder.join(SOCKET));
         let mut bytes = [0; 1024];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         File::create(&key)?.write_all(&bytes)?;
         fs::set_permissions(&key, Permissions::from_mode(0o400))?;
-        fs::write(&self.configuration, configuration(folder, &socket)?)?;
-        fs::write(folder.join("cgroup.conf"), format!("CgroupPlugin={}\n", cgroup_plugin()))?;
-        let file = |option: &str, name: &str| format!("--{option}={}", folder.join(name).display());
-        // `--force`: munged rejects parent folders that others may write, such as that of temporary
-        // files.
-        let munged = [
-            file("key-file", "munge.key"),
-            file("socket", "munge.socket"),
-            file("pid-file", "munged.pid"),
-            file("log-file", "munged.log"),
-            file("seed-file", "munge.seed"),
-            "--foreground".to_owned(),
-            "--force".to_owned(),
-        ];
+        let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
+        let host = name.trim().split('.').next().unwrap_or_default();
+        let here =
+            |port| Host { name: "localhost".to_owned(), host: host.to_owned(), address: "127.0.0.1".to_owned(), port };
+        let (controller, node) = (here(free_port()?), here(free_port()?));
+        let user = rustix::process::geteuid().as_raw();
+        fs::write(&self.configuration, configuration(folder, user, &controller, &[node]))?;
+        fs::write(folder.join("cgroup.conf"), cgroup_configuration())?;
+        let munged = [munged(folder), vec!["--foreground".to_owned()]].concat();
         self.daemon("munged", &munged, folder)?;
         let begun = Instant::now();
         while !socket.exists() && begun.elapsed() < READY {
@@ -140,64 +140,14 @@ impl Drop for Slurm {
 }
 
 /// Returns the command of this name, which may be in a directory that only administrators search.
-fn in_system_folders(name: &str) -> Command {
+pub(crate) fn in_system_folders(name: &str) -> Command {
     let path = env::var("PATH").unwrap_or_default();
     let mut command = Command::new(name);
     command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
     command
 }
 
-/// Returns the plugin for control groups: no groups are created here, but versions before 23.02
-/// require one anyway.
-fn cgroup_plugin() -> &'static str {
-    let told = in_system_folders("slurmd").arg("-V").output().map(|told| told.stdout).unwrap_or_default();
-    let text = String::from_utf8_lossy(&told).into_owned();
-    let year = text.split_whitespace().nth(1).and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    if year.is_some_and(|year| year < 23) { "cgroup/v1" } else { "disabled" }
-}
-
 /// Returns a port that is not in use.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-fn configuration(folder: &Path, socket: &Path) -> io::Result<String> {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
-    let host = name.trim().split('.').next().unwrap_or_default();
-    let user = rustix::process::geteuid().as_raw();
-    let (controller, node) = (free_port()?, free_port()?);
-    let file = |name: &str| folder.join(name).display().to_string();
-    let mut text = String::new();
-    for (key, value) in [
-        ("ClusterName", "here"),
-        ("SlurmctldHost", &format!("{host}(127.0.0.1)")),
-        ("SlurmctldPort", &controller.to_string()),
-        ("SlurmUser", &user.to_string()),
-        ("SlurmdUser", &user.to_string()),
-        ("AuthType", "auth/munge"),
-        ("AuthInfo", &format!("socket={}", socket.display())),
-        ("CredType", "cred/munge"),
-        ("StateSaveLocation", &file("state")),
-        ("SlurmdSpoolDir", &file("spool")),
-        ("SlurmctldPidFile", &file("slurmctld.pid")),
-        ("SlurmdPidFile", &file("slurmd.pid")),
-        ("SlurmctldLogFile", &file("slurmctld.log")),
-        ("SlurmdLogFile", &file("slurmd.log")),
-        ("ProctrackType", "proctrack/linuxproc"),
-        ("TaskPlugin", "task/none"),
-        ("SwitchType", "switch/none"),
-        ("JobAcctGatherType", "jobacct_gather/none"),
-        ("AccountingStorageType", "accounting_storage/none"),
-        ("SelectType", "select/cons_tres"),
-        ("SelectTypeParameters", "CR_Core"),
-        ("MpiDefault", "none"),
-        ("ReturnToService", "2"),
-        ("SlurmdParameters", "config_overrides"),
-        ("PropagateResourceLimits", "NONE"),
-        ("NodeName", &format!("localhost NodeHostname={host} NodeAddr=127.0.0.1 Port={node} CPUs=8 State=UNKNOWN")),
-        ("PartitionName", "all Nodes=localhost Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8"),
-    ] {
-        let _ = writeln!(text, "{key}={value}");
-    }
-    Ok(text)
 }

@@ -6,6 +6,7 @@ mod cases;
 mod image;
 mod machines;
 mod packages;
+mod slurm;
 mod speed;
 mod wire;
 
@@ -95,6 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     }
     if !options.quick {
         bed.row("torchrun's variables", count, &|bed| cases::torchrun(bed, provider, within));
+        bed.row("Slurm", count * 2, &|bed| slurm::slurm(bed, provider, within));
         bed.row("conformance", 4, &|bed| cases::conformance(bed, &programs, provider));
         bed.row("processes", 2, &|bed| cases::pairs(bed, &programs, provider));
         bed.row("speed", 2, &|bed| speed::speed(bed, &programs, provider));
