@@ -46,6 +46,11 @@
 //!
 //! Run it with `--ranks 4`, and with `--fabric virt` for virtual time.
 //!
+//! # Features
+//! Each system is a feature of its own name here, on by default: `lock`, `prdma`, `acp`, `fmpl`,
+//! `blacs`, `xmp`. A program that uses one of them builds in less time without the others:
+//! `cargo add onesided --no-default-features --features lock`.
+//!
 //! # Where to look next
 //! [`Fabric`] is what programs hold, regardless of the provider below it. [`lock::RwLock`] is the
 //! readers-writer lock, and [`lock::Window`] is memory with MPI-3's epochs.
@@ -80,9 +85,11 @@ pub mod prelude {
     pub use rdma_fabric::{Deps, Fabric, FabricError, Group, ProgramResult, Rank, Region};
 }
 
+#[cfg(feature = "acp")]
 #[doc(inline)]
 pub use acp;
 pub use backend::{AtomicsBy, Backend, OnNode, UnknownAtomicsBy, UnknownBackend, UnknownOnNode};
+#[cfg(feature = "blacs")]
 #[doc(inline)]
 pub use blacs;
 #[cfg(all(fuzzing, target_os = "linux"))]
@@ -95,6 +102,7 @@ pub use cluster::fuzz;
 pub use explore;
 #[doc(inline)]
 pub use fabric_offload::{self as offload, ControlQueue, barrier, control_queue, triggered};
+#[cfg(feature = "fmpl")]
 #[doc(inline)]
 pub use fmpl;
 pub use launch::{launch, launch_shared, launch_with};
@@ -103,6 +111,7 @@ pub use launch_options::Launch;
 #[cfg(feature = "observe")]
 #[doc(inline)]
 pub use observe;
+#[cfg(feature = "prdma")]
 #[doc(inline)]
 pub use prdma_offload as prdma;
 pub use rdma_fabric::{
@@ -114,6 +123,7 @@ pub use rdma_fabric::{
 // Not inlined: its page would include the pages of all of `core`.
 #[doc(no_inline)]
 pub use rdma_fabric::bytemuck;
+#[cfg(feature = "lock")]
 #[doc(inline)]
 pub use rma_lock as lock;
 #[doc(inline)]
@@ -121,6 +131,7 @@ pub use tofu2_sim as sim;
 pub use tofu2_sim::shm::block_on;
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
+#[cfg(feature = "xmp")]
 #[doc(inline)]
 pub use xmp_reflect as xmp;
 
