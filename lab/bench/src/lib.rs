@@ -5,6 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod beside_mpi;
 mod cluster;
 mod collectives;
 mod command;

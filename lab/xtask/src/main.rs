@@ -59,6 +59,8 @@ enum Task {
     /// Measure locks that others have published beside ours, by number of clients and skew, in virtual
     /// time.
     BenchPeers(bench::Arguments),
+    /// Measure operations beside those of the MPI libraries of this machine (Open MPI, MPICH), in turn.
+    Peers(bench::Arguments),
     /// Measure collectives of messages by software and by hardware, in virtual time; or report the memory of a
     /// communicator.
     Collectives(bench::Arguments),
@@ -132,6 +134,7 @@ fn main() -> ExitCode {
         Task::BenchLocks(arguments) => bench::run("locks", &arguments),
         Task::BenchNamed(arguments) => bench::run("named", &arguments),
         Task::BenchPeers(arguments) => bench::run("peers", &arguments),
+        Task::Peers(arguments) => bench::run("beside-mpi", &arguments),
         Task::Collectives(arguments) => bench::run("collectives", &arguments),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),

@@ -11,8 +11,9 @@ use std::{
 };
 
 /// The measurements. `cluster` builds programs over libfabric first.
-const MEASUREMENTS: [&[&str]; 15] = [
+const MEASUREMENTS: [&[&str]; 16] = [
     &["operations", "--quick"],
+    &["beside-mpi", "--quick"],
     &["locks", "--quick", "--ranks", "2", "--workloads", "lb"],
     &["locks", "--virt", "--quick", "--ranks", "16", "--writers", "5"],
     &["named", "--quick"],

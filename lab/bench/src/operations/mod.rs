@@ -16,7 +16,7 @@ use crate::{
     output::Output,
     outside::{
         job::{self, Provider},
-        placement::cores,
+        placement::{Class, cores},
     },
     report::{Report, Started},
 };
@@ -79,6 +79,50 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let output = options.output.open("bench")?;
     let report = measure(options, &chosen)?;
     output.write(&report, &table::terminal(&report), &table::markdown(&report))
+}
+
+/// A case as one job measured it: the form over the fabric first, then the bare ones.
+#[derive(Debug)]
+pub(crate) struct Forms {
+    pub(crate) name: String,
+    /// Bytes of a transfer; 0 if there is none.
+    pub(crate) bytes: usize,
+    forms: Vec<sampling::Form>,
+}
+
+impl Forms {
+    pub(crate) fn len(&self) -> usize {
+        self.forms.len()
+    }
+
+    /// Returns the fastest sample of a form at this distance, in ns; `None` if too few were clean.
+    pub(crate) fn least(&self, form: usize, class: Class) -> Option<f64> {
+        rows::least_of(self.forms.get(form)?, class)
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn has_case(name: &str) -> bool {
+    cases::find(name).is_some()
+}
+
+/// Measures the cases of these names once, without a display of the progress.
+pub(crate) fn sampled(names: &[&str], quick: bool, cores: &[usize]) -> Result<Vec<Forms>, Box<dyn Error>> {
+    let mut all = Vec::new();
+    for ranks in Ranks::ALL {
+        let of_job = cases::all().filter(|case| names.contains(&case.name) && cases::ranks_of(case) == ranks);
+        let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
+        if !cases.is_empty() {
+            let plan = JobPlan { ranks, cases, quick, sample_ms: None, cores: cores.to_vec() };
+            let measured = job::run(&plan, Provider::Shm, ranks.size(), &Progress::silent(), |_| None)?.swap_remove(0);
+            all.extend(measured.into_iter().map(|case| Forms {
+                name: case.name,
+                bytes: case.bytes,
+                forms: case.forms,
+            }));
+        }
+    }
+    Ok(all)
 }
 
 fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report<Row>, Box<dyn Error>> {

@@ -85,8 +85,7 @@ fn merged(rounds: Vec<Vec<Measured>>) -> Vec<Measured> {
 }
 
 fn of_case(measured: &Measured) -> Vec<Row> {
-    let classes = [Class::Sibling, Class::Near, Class::Far].into_iter();
-    let classes: Vec<Row> = classes.filter_map(|class| row(measured, class)).collect();
+    let classes: Vec<Row> = Class::DISTANCES.into_iter().filter_map(|class| row(measured, class)).collect();
     if classes.is_empty() { row(measured, Class::Any).into_iter().collect() } else { classes }
 }
 
@@ -122,6 +121,11 @@ fn of_class(form: &Form, class: Class) -> Vec<Sample> {
     let counts = |sample: &&Sample| class == Class::Any || sample.clean && Class::of(sample.ping_pong) == class;
     let samples: Vec<Sample> = form.samples.iter().filter(counts).copied().collect();
     if class == Class::Any || samples.len() >= FEWEST { samples } else { Vec::new() }
+}
+
+/// Returns the fastest sample of a form for a class.
+pub(super) fn least_of(form: &Form, class: Class) -> Option<f64> {
+    least(of_class(form, class).iter().map(|sample| sample.ns))
 }
 
 fn figure(samples: &[Sample]) -> Option<Figure> {

@@ -29,6 +29,9 @@ pub(crate) enum Class {
 }
 
 impl Class {
+    /// The classes of clean samples.
+    pub(crate) const DISTANCES: [Class; 3] = [Class::Sibling, Class::Near, Class::Far];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Class::Sibling => "sibling",

@@ -1,0 +1,114 @@
+//! Operations beside those of the MPI libraries of this machine, in turn within one run (`cargo xtask peers`).
+
+mod libraries;
+mod samples;
+mod works;
+
+use crate::{
+    operations,
+    output::{Context, Output, Steps},
+    outside::placement::{Class, cores},
+    quantity::Unit,
+    sheet::{Entry, Sheet, ns},
+};
+use clap::Args;
+use libraries::{Library, found};
+use samples::Samples;
+use std::{
+    collections::BTreeSet,
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+use works::{WORKS, Work};
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// A few samples of each, as a smoke test; the figures are not significant.
+    #[arg(long)]
+    quick: bool,
+    /// Runs of each side, in turn; their samples are merged.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Cores to bind ranks 0 and 1 to (default: the first two that are allowed).
+    #[arg(long, value_name = "CORE,CORE", value_delimiter = ',')]
+    cores: Vec<usize>,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let libraries = found(folder.path())?;
+    if libraries.is_empty() {
+        writeln!(io::stdout(), "beside-mpi: SKIPPED: there is no mpicc with its mpirun")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let cores = cores(&options.cores)?;
+    let rounds = if options.quick { 1 } else { usize::from(options.rounds) };
+    let notes =
+        "Minima of the samples in which no rank was switched out. `ours / best` is beside the fastest library.\n";
+    let context = Context {
+        cores: cores.clone(),
+        rounds,
+        notes: notes.to_owned(),
+        ..Context::new("beside-mpi", "shm", options.quick)
+    };
+    options.output.sheets(context, |steps| {
+        let (mut ours, mut theirs) = (Vec::new(), libraries.iter().map(|_| Samples::default()).collect::<Vec<_>>());
+        for round in 1..=rounds {
+            steps.expect(1 + libraries.len());
+            measure(steps, round, options.quick, &cores, &libraries, &mut ours, &mut theirs)?;
+        }
+        Ok(vec![sheet(&ours, &libraries, &theirs)])
+    })
+}
+
+/// Measures each side once.
+fn measure(
+    steps: &mut Steps,
+    round: usize,
+    quick: bool,
+    cores: &[usize],
+    libraries: &[Library],
+    ours: &mut Vec<operations::Forms>,
+    theirs: &mut [Samples],
+) -> Result<(), Box<dyn Error>> {
+    steps.begin(format!("round {round}: onesided"));
+    let names: BTreeSet<&str> = WORKS.iter().map(|work| work.case).collect();
+    ours.extend(operations::sampled(&names.into_iter().collect::<Vec<_>>(), quick, cores)?);
+    for (library, theirs) in libraries.iter().zip(theirs) {
+        steps.begin(format!("round {round}: {}", library.name));
+        library.measure(quick, cores, theirs)?;
+    }
+    Ok(())
+}
+
+fn sheet(ours: &[operations::Forms], libraries: &[Library], theirs: &[Samples]) -> Sheet {
+    let names = libraries.iter().map(|library| library.name.clone());
+    let columns = ["work", "class", "bare", "ours"].map(str::to_owned).into_iter().chain(names);
+    let mut sheet = Sheet::new("Beside MPI", columns.chain(["ours / best".to_owned()]));
+    for work in &WORKS {
+        let classes: &[Class] = if work.shares_cores { &[Class::Any] } else { &Class::DISTANCES };
+        for class in classes {
+            if let Some(row) = row(work, *class, ours, theirs) {
+                sheet.row(row);
+            }
+        }
+    }
+    sheet
+}
+
+/// Returns the entries of a work; `None` if nothing of ours was measured at this distance.
+fn row(work: &Work, class: Class, ours: &[operations::Forms], theirs: &[Samples]) -> Option<Vec<Entry>> {
+    let of_work = || ours.iter().filter(|forms| forms.name == work.case && forms.bytes == work.bytes);
+    let own = of_work().filter_map(|forms| forms.least(0, class)).min_by(f64::total_cmp)?;
+    let bare = of_work().flat_map(|forms| (1..forms.len()).filter_map(|form| forms.least(form, class)));
+    let bare = bare.min_by(f64::total_cmp);
+    let others: Vec<Option<f64>> = theirs.iter().map(|samples| samples.least(work, class)).collect();
+    let best = others.iter().flatten().copied().min_by(f64::total_cmp);
+    let mut entries = vec![work.what.into(), class.name().into(), Entry::figure(bare, Unit::Nanoseconds), ns(own)];
+    entries.extend(others.into_iter().map(|other| Entry::figure(other, Unit::Nanoseconds)));
+    entries.push(Entry::figure(best.map(|best| own / best), Unit::Times));
+    Some(entries)
+}

@@ -1,0 +1,307 @@
+/* Times operations of MPI between ranks that are bound to cores.
+ *
+ *   operations SAMPLE_NS SAMPLES CORE...
+ *
+ * Rank r runs on the core r modulo their number. Two ranks measure everything but the barrier, four ranks the barrier.
+ * Rank 0 prints a line for each sample: name, bytes, ns per operation, ns of a bare flag one way right before, and 1
+ * if no rank was switched out involuntarily, else 0. The slower rank's time counts. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { RANKS = 4, LINE = 64, RECEIVES = 600, OUTSTANDING = 64, LONGEST = 64 << 10, TRIES = 400, ROUND_TRIPS = 100 };
+
+typedef struct {
+    _Alignas(LINE) atomic_ullong word;
+} Line;
+
+/* Memory of all ranks, for what is not measured. */
+typedef struct {
+    Line arrived, decision, over, there, back, took[RANKS], switched[RANKS];
+} Shared;
+
+static Shared *shared;
+static int me, ranks, other;
+static double sample_ns;
+static int samples;
+static MPI_Win window;
+static char *sent, *received;
+
+static double now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1e9 + at.tv_nsec;
+}
+
+static void wait_for(atomic_ullong *word, unsigned long long least) {
+    while (atomic_load_explicit(word, memory_order_acquire) < least)
+        if (ranks > 2) sched_yield();
+}
+
+/* All ranks arrive before one continues. */
+static void meet(void) {
+    static unsigned long long met;
+    met += ranks;
+    atomic_fetch_add(&shared->arrived.word, 1);
+    wait_for(&shared->arrived.word, met);
+}
+
+static unsigned long long decide(unsigned long long value) {
+    meet();
+    if (me == 0) atomic_store(&shared->decision.word, value);
+    meet();
+    return atomic_load(&shared->decision.word);
+}
+
+/* Returns the ns of a flag one way between ranks 0 and 1. */
+static double ping_pong(void) {
+    static unsigned long long turn;
+    double begun = 0;
+    for (int i = -20; i < ROUND_TRIPS; i++) {
+        if (i == 0) begun = now();
+        turn++;
+        if (me == 0) {
+            atomic_store_explicit(&shared->there.word, turn, memory_order_release);
+            wait_for(&shared->back.word, turn);
+        } else if (me == 1) {
+            wait_for(&shared->there.word, turn);
+            atomic_store_explicit(&shared->back.word, turn, memory_order_release);
+        }
+    }
+    return (now() - begun) / (2 * ROUND_TRIPS);
+}
+
+static unsigned long long switches(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nivcsw;
+}
+
+typedef void Operation(long times, int bytes);
+
+/* Returns the time of `times` repetitions; 0 at a rank that sleeps while rank 0 measures. */
+static double turn(Operation *operation, long times, int bytes, int alone) {
+    static unsigned long long turns;
+    turns++;
+    meet();
+    if (alone && me == 1) {
+        struct timespec nap = {0, 50000};
+        while (atomic_load(&shared->over.word) < turns) nanosleep(&nap, NULL);
+        return 0;
+    }
+    operation(times / 8 + 1, bytes);
+    if (!alone) meet();
+    double begun = now();
+    operation(times, bytes);
+    double took = now() - begun;
+    if (me == 0) atomic_store(&shared->over.word, turns);
+    return took;
+}
+
+/* Measures an operation, of which a repetition has `parts`. */
+static void measure(const char *name, int bytes, double parts, int alone, Operation *operation) {
+    long times = 1;
+    for (int done = 0; !done;) {
+        double took = turn(operation, times, bytes, alone);
+        double next = took > sample_ns / 3 ? times * sample_ns / took : times * 4.0;
+        unsigned long long decided = decide(((unsigned long long)(next < 1 ? 1 : next) << 1) | (took > sample_ns / 3));
+        times = decided >> 1;
+        done = decided & 1;
+    }
+    int clean = 0;
+    for (int taken = 0; taken < TRIES && clean < samples; taken++) {
+        meet();
+        double flag = ping_pong();
+        unsigned long long before = switches();
+        double took = turn(operation, times, bytes, alone);
+        atomic_store(&shared->switched[me].word, switches() - before);
+        atomic_store(&shared->took[me].word, (unsigned long long)took);
+        meet();
+        double slowest = 0;
+        int switched = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            double its = atomic_load(&shared->took[rank].word);
+            if (its > slowest) slowest = its;
+            switched |= atomic_load(&shared->switched[rank].word) != 0;
+        }
+        /* Ranks that share cores are switched out in every sample. */
+        clean += !switched || ranks > 2;
+        if (me == 0) printf("%s %d %.3f %.3f %d\n", name, bytes, slowest / times / parts, flag, !switched);
+    }
+    meet();
+}
+
+static void put(long times, int bytes) {
+    (void)bytes;
+    for (long i = 0; i < times; i++) {
+        MPI_Put(sent, 8, MPI_BYTE, 1, 0, 8, MPI_BYTE, window);
+        MPI_Win_flush(1, window);
+    }
+}
+
+static void fetch_add(long times, int bytes) {
+    unsigned long long one = 1, old;
+    (void)bytes;
+    for (long i = 0; i < times; i++) {
+        MPI_Fetch_and_op(&one, &old, MPI_UNSIGNED_LONG_LONG, 1, 0, MPI_SUM, window);
+        MPI_Win_flush(1, window);
+    }
+}
+
+static void lock_as(int kind, int target, long times) {
+    for (long i = 0; i < times; i++) {
+        MPI_Win_lock(kind, target, 0, window);
+        MPI_Win_unlock(target, window);
+    }
+}
+
+static void lock_shared(long times, int bytes) {
+    (void)bytes;
+    lock_as(MPI_LOCK_SHARED, 1, times);
+}
+
+static void lock_exclusive(long times, int bytes) {
+    (void)bytes;
+    lock_as(MPI_LOCK_EXCLUSIVE, 1, times);
+}
+
+static void lock_both(long times, int bytes) {
+    (void)bytes;
+    lock_as(MPI_LOCK_EXCLUSIVE, 0, times);
+}
+
+static void message(long times, int bytes) {
+    for (long i = 0; i < times; i++) {
+        if (me == 0) MPI_Send(sent, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(received, bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (me == 1) MPI_Send(sent, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void outstanding(long times, int bytes) {
+    MPI_Request requests[OUTSTANDING];
+    for (long i = 0; i < times; i++) {
+        for (int n = 0; n < OUTSTANDING; n++) {
+            if (me == 0)
+                MPI_Isend(sent + n * bytes, bytes, MPI_BYTE, 1, n, MPI_COMM_WORLD, &requests[n]);
+            else
+                MPI_Irecv(received + n * bytes, bytes, MPI_BYTE, 0, n, MPI_COMM_WORLD, &requests[n]);
+        }
+        MPI_Waitall(OUTSTANDING, requests, MPI_STATUSES_IGNORE);
+    }
+    /* All of rank 0's messages have been received when it stops its clock. */
+    if (me == 1) MPI_Send(sent, 0, MPI_BYTE, 0, OUTSTANDING, MPI_COMM_WORLD);
+    if (me == 0) MPI_Recv(received, 0, MPI_BYTE, 1, OUTSTANDING, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* The exchange of a ring of two, whose neighbours on both sides are the other rank. */
+static MPI_Request ring_requests[4];
+static int ring_count;
+
+static void ring(long times, int bytes) {
+    (void)bytes;
+    for (long i = 0; i < times; i++) {
+        MPI_Startall(ring_count, ring_requests);
+        MPI_Waitall(ring_count, ring_requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void ring_of(const char *name, int bytes, int collective) {
+    if (collective) {
+#if MPI_VERSION >= 4
+        MPI_Comm comm;
+        int size = 2, periodic = 1;
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &comm);
+        MPI_Neighbor_alltoall_init(sent, bytes, MPI_BYTE, received, bytes, MPI_BYTE, comm, MPI_INFO_NULL, ring_requests);
+        ring_count = 1;
+#else
+        return;
+#endif
+    } else {
+        for (int side = 0; side < 2; side++) {
+            MPI_Recv_init(received + side * bytes, bytes, MPI_BYTE, other, side, MPI_COMM_WORLD, &ring_requests[side]);
+            MPI_Send_init(sent + side * bytes, bytes, MPI_BYTE, other, side, MPI_COMM_WORLD, &ring_requests[2 + side]);
+        }
+        ring_count = 4;
+    }
+    measure(name, bytes, 1, 0, ring);
+    for (int n = 0; n < ring_count; n++) MPI_Request_free(&ring_requests[n]);
+}
+
+static void barrier(long times, int bytes) {
+    (void)bytes;
+    for (long i = 0; i < times; i++) MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void pairs(void) {
+    char *memory;
+    MPI_Win_allocate(LINE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    memset(memory, 0, LINE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    measure("lock-shared", 0, 1, 1, lock_shared);
+    measure("lock-exclusive", 0, 1, 1, lock_exclusive);
+    measure("lock-both-exclusive", 0, 1, 0, lock_both);
+    MPI_Win_lock_all(0, window);
+    measure("put", 8, 1, 1, put);
+    measure("fetch-add", 8, 1, 1, fetch_add);
+    MPI_Win_unlock_all(window);
+    measure("message", 8, 2, 0, message);
+    static MPI_Request waiting[RECEIVES];
+    static char unsent[RECEIVES * 8];
+    for (int n = 0; n < RECEIVES; n++)
+        MPI_Irecv(unsent + n * 8, 8, MPI_BYTE, other, 1000 + n, MPI_COMM_WORLD, &waiting[n]);
+    measure("message-behind-600", 8, 2, 0, message);
+    for (int n = 0; n < RECEIVES; n++) {
+        MPI_Cancel(&waiting[n]);
+        MPI_Wait(&waiting[n], MPI_STATUS_IGNORE);
+    }
+    measure("outstanding-64", 8, OUTSTANDING, 0, outstanding);
+    const int sizes[] = {0, 8 << 10, LONGEST};
+    for (int n = 0; n < 3; n++) {
+        ring_of("ring-sends", sizes[n], 0);
+        ring_of("ring-collective", sizes[n], 1);
+    }
+    MPI_Win_free(&window);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc < 4 || (ranks != 2 && ranks != RANKS)) {
+        fprintf(stderr, "%d ranks; 2 or %d, and SAMPLE_NS SAMPLES CORE... are needed\n", ranks, RANKS);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    sample_ns = atof(argv[1]);
+    samples = atoi(argv[2]);
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(atoi(argv[3 + me % (argc - 3)]), &cores);
+    if (sched_setaffinity(0, sizeof cores, &cores) != 0) {
+        perror("sched_setaffinity");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    other = 1 - me;
+    MPI_Win memory;
+    MPI_Aint size;
+    int unit;
+    MPI_Win_allocate_shared(me == 0 ? sizeof(Shared) : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &shared, &memory);
+    MPI_Win_shared_query(memory, 0, &size, &unit, &shared);
+    if (me == 0) memset(shared, 0, sizeof *shared);
+    sent = calloc(2, LONGEST);
+    received = calloc(2, LONGEST);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (ranks == 2)
+        pairs();
+    else
+        measure("barrier-4", 0, 1, 0, barrier);
+    MPI_Win_free(&memory);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,58 @@
+//! What is measured on both sides.
+
+/// An operation of ours and the operations of MPI that do the same work.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) what: &'static str,
+    /// The case of `operations`.
+    pub(super) case: &'static str,
+    pub(super) bytes: usize,
+    /// The names that the program in C prints, of which the fastest counts.
+    pub(super) mpi: &'static [&'static str],
+    /// Whether there are more ranks than cores.
+    pub(super) shares_cores: bool,
+}
+
+const fn work(what: &'static str, case: &'static str, bytes: usize, mpi: &'static [&'static str]) -> Work {
+    Work { what, case, bytes, mpi, shares_cores: false }
+}
+
+const RING: &[&str] = &["ring-sends", "ring-collective"];
+
+pub(super) const WORKS: [Work; 18] = [
+    work("put 8 B + flush", "put", 8, &["put"]),
+    work("fetch-add", "fetch-add", 8, &["fetch-add"]),
+    work("shared lock + unlock", "lock-shared", 0, &["lock-shared"]),
+    work("exclusive lock + unlock", "lock-exclusive", 0, &["lock-exclusive"]),
+    work("both exclusive", "lock-both-exclusive", 0, &["lock-both-exclusive"]),
+    work("message 8 B, one way", "fmpl-8", 8, &["message"]),
+    work("8 B behind 600 receives, one way", "fmpl-behind", 8, &["message-behind-600"]),
+    work("64 outstanding, a message", "fmpl-64", 8, &["outstanding-64"]),
+    work("persistent ring 0 B, form `Cpu`", "exchange-cpu", 0, RING),
+    work("persistent ring 8 KiB, form `Cpu`", "exchange-cpu", 8 << 10, RING),
+    work("persistent ring 64 KiB, form `Cpu`", "exchange-cpu", 64 << 10, RING),
+    work("persistent ring 0 B, form FAST", "exchange-fast", 0, RING),
+    work("persistent ring 8 KiB, form FAST", "exchange-fast", 8 << 10, RING),
+    work("persistent ring 64 KiB, form FAST", "exchange-fast", 64 << 10, RING),
+    work("persistent ring 0 B, form MRC", "exchange-mrc", 0, RING),
+    work("persistent ring 8 KiB, form MRC", "exchange-mrc", 8 << 10, RING),
+    work("persistent ring 64 KiB, form MRC", "exchange-mrc", 64 << 10, RING),
+    Work { shares_cores: true, ..work("barrier of 4 on 2 cores", "fmpl-barrier-4", 0, &["barrier-4"]) },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operations;
+
+    #[test]
+    fn all_cases_exist_and_the_program_has_all_names() {
+        let source = super::super::libraries::SOURCE;
+        for work in &WORKS {
+            assert!(operations::has_case(work.case), "{}", work.case);
+            for name in work.mpi {
+                assert!(source.contains(&format!("\"{name}\"")), "{name}");
+            }
+        }
+    }
+}
