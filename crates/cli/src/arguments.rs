@@ -1,5 +1,9 @@
 //! The command line.
 
+mod goal;
+
+pub(crate) use goal::Goal;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use repro::{figures::Paper, lock_paper::Shapes};
@@ -32,6 +36,10 @@ pub(crate) enum Command {
     /// Ends with the exit code of the first rank that failed, 0 if none did; or with the code with
     /// which a rank aborted the job, 1 if no process can have that. Ctrl-C ends all ranks.
     Run(Run),
+    /// Replay a schedule of messages (GOAL, as LogGOPSim reads it) in virtual time, by the LogGPS model.
+    ///
+    /// Prints when ranks finish. Also generates schedules, and converts them.
+    Goal(Goal),
     /// Describe this machine and the modelled ones.
     Info(Info),
     /// Write the completions of this command for a shell to standard output.

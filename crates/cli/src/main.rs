@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod goal;
 mod info;
 mod manual;
 mod nics;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let ended = Arguments::from_command_line(std::env::args_os()).and_then(|arguments| match arguments.command {
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Run(options) => start::start(options),
+        Command::Goal(options) => goal::goal(&options),
         Command::Info(options) => info::info(&options),
         Command::Completions(options) => manual::completions(&options),
         Command::Man(options) => manual::pages(&options),

@@ -71,6 +71,7 @@ mod faults;
 #[cfg(all(any(fuzzing, all(test, not(miri))), feature = "timeline"))]
 #[doc(hidden)]
 pub mod fuzz;
+pub mod goal;
 mod helpers;
 mod huge_pages;
 mod job;

@@ -7,6 +7,7 @@ pub use queue::QueueKind;
 
 use super::chacha::ChaCha8;
 use queue::EventQueue;
+pub(crate) use radix::{RadixHeap, Timed};
 
 /// Virtual time and the events that advance it.
 #[derive(Debug)]
@@ -205,6 +206,18 @@ impl Event {
     #[inline]
     pub(super) fn new(time: u64, kind: EventKind, subject: u32, detail: u16) -> Self {
         Event { time, subject, detail, kind }
+    }
+}
+
+impl Timed for Event {
+    #[inline]
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    #[inline]
+    fn not_before(self, time: u64) -> Self {
+        Event { time: self.time.max(time), ..self }
     }
 }
 

@@ -21,7 +21,7 @@ pub enum QueueKind {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one per job")]
 pub(super) enum EventQueue {
-    Radix(RadixHeap),
+    Radix(RadixHeap<Event>),
     Binary(StableHeap),
 }
 

@@ -9,7 +9,13 @@
 //! problem, J. ACM 37, 1990.) With four bits per digit instead of one, an event moves a quarter as
 //! often.
 
-use super::Event;
+/// What the heap orders: something with a time in picoseconds.
+pub(crate) trait Timed: Copy {
+    fn time(&self) -> u64;
+
+    /// Returns the same at `time`, if that is later.
+    fn not_before(self, time: u64) -> Self;
+}
 
 /// A bucket whose events have been distributed keeps its memory for reuse only up to this many
 /// events.
@@ -20,14 +26,14 @@ const VALUES: usize = 1 << BITS;
 const DIGITS: usize = 64 / BITS as usize;
 
 #[derive(Debug)]
-pub(super) struct RadixHeap {
+pub(crate) struct RadixHeap<E> {
     /// Events at time `last`, in order; those before `front` have been popped.
-    now: Vec<Event>,
+    now: Vec<E>,
     front: usize,
     /// The time popped last; no event is earlier.
     last: u64,
     /// Indexed by digit and the digit's value.
-    buckets: Vec<Vec<Event>>,
+    buckets: Vec<Vec<E>>,
     /// For each digit, a bit per value whose bucket is not empty.
     values: [u16; DIGITS],
     /// A bit per digit that has such a bucket.
@@ -38,7 +44,7 @@ pub(super) struct RadixHeap {
 
 const _: () = assert!(VALUES <= u16::BITS as usize && DIGITS <= u16::BITS as usize);
 
-impl Default for RadixHeap {
+impl<E> Default for RadixHeap<E> {
     fn default() -> Self {
         RadixHeap {
             now: Vec::new(),
@@ -53,32 +59,31 @@ impl Default for RadixHeap {
     }
 }
 
-impl RadixHeap {
+impl<E: Timed> RadixHeap<E> {
     #[inline]
-    fn place(&mut self, event: Event) {
-        let difference = event.time ^ self.last;
+    fn place(&mut self, event: E) {
+        let difference = event.time() ^ self.last;
         if difference == 0 {
             self.now.push(event);
             return;
         }
         let digit = (difference.ilog2() / BITS) as usize;
-        let value = (event.time >> (digit as u32 * BITS)) as usize % VALUES;
+        let value = (event.time() >> (digit as u32 * BITS)) as usize % VALUES;
         self.buckets[digit * VALUES + value].push(event);
         self.values[digit] |= 1 << value;
         self.digits |= 1 << digit;
     }
 
     #[inline]
-    pub(super) fn push(&mut self, mut event: Event) {
-        debug_assert!(event.time >= self.last, "an event was scheduled in the past");
-        event.time = event.time.max(self.last);
+    pub(crate) fn push(&mut self, event: E) {
+        debug_assert!(event.time() >= self.last, "an event was scheduled in the past");
         self.len += 1;
         self.peak = self.peak.max(self.len);
-        self.place(event);
+        self.place(event.not_before(self.last));
     }
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(crate) fn pop(&mut self) -> Option<E> {
         if self.front == self.now.len() {
             self.refill()?;
         }
@@ -86,12 +91,25 @@ impl RadixHeap {
     }
 
     #[inline]
-    pub(super) fn pop_at(&mut self, time: u64) -> Option<Event> {
+    pub(crate) fn pop_at(&mut self, time: u64) -> Option<E> {
         (self.last == time && self.front < self.now.len()).then(|| self.take())
     }
 
+    /// Takes all events at the earliest time, in order, into `batch`, whose memory serves for later
+    /// ones. Events that are pushed for that time afterwards are another batch.
+    pub(crate) fn pop_batch(&mut self, batch: &mut Vec<E>) -> Option<u64> {
+        debug_assert_eq!(self.front, 0, "batches are not mixed with single events");
+        batch.clear();
+        if self.now.is_empty() {
+            self.refill()?;
+        }
+        core::mem::swap(&mut self.now, batch);
+        self.len -= batch.len();
+        Some(self.last)
+    }
+
     #[inline]
-    fn take(&mut self) -> Event {
+    fn take(&mut self) -> E {
         let event = self.now[self.front];
         self.front += 1;
         self.len -= 1;
@@ -100,7 +118,7 @@ impl RadixHeap {
 
     /// Returns an event that will probably be popped soon, so that its memory can be prefetched.
     #[inline]
-    pub(super) fn soon(&self) -> Option<Event> {
+    pub(crate) fn soon(&self) -> Option<E> {
         if let Some(&event) = self.now.get(self.front + 1) {
             return Some(event);
         }
@@ -124,12 +142,12 @@ impl RadixHeap {
         }
         if let [only] = self.buckets[lowest][..] {
             self.buckets[lowest].clear();
-            self.last = only.time;
+            self.last = only.time();
             self.now.push(only);
             return Some(());
         }
         let mut spread = core::mem::take(&mut self.buckets[lowest]);
-        self.last = spread.iter().map(|event| event.time).min()?;
+        self.last = spread.iter().map(Timed::time).min()?;
         for &event in &spread {
             self.place(event);
         }
@@ -143,7 +161,7 @@ impl RadixHeap {
         Some(())
     }
 
-    pub(super) fn peak_bytes(&self) -> usize {
-        self.peak * size_of::<Event>()
+    pub(crate) fn peak_bytes(&self) -> usize {
+        self.peak * size_of::<E>()
     }
 }

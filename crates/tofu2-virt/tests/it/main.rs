@@ -12,6 +12,7 @@ mod determinism;
 mod endings;
 mod faults;
 mod folding;
+mod goal;
 mod handles;
 mod helpers;
 mod latency;
