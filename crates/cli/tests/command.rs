@@ -168,6 +168,45 @@ fn full_and_closed_streams_are_survived() {
 }
 
 #[test]
+fn schedules_are_generated_converted_and_replayed() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name).to_str().expect("a plain path").to_owned();
+    let (binary, text, again) = (path("d.bin"), path("d.goal"), path("again.bin"));
+    let (code, _, err) = told(&["goal", "--generate", "dissemination", "-n", "16", "-o", &binary]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(told(&["goal", &binary, "--text", &text]).0, Some(0));
+    assert_eq!(told(&["goal", &text, "-o", &again]).0, Some(0));
+    assert_eq!(std::fs::read(&binary).expect("a file"), std::fs::read(&again).expect("a file"));
+    let (_, out, _) = told(&["goal", &text]);
+    assert!(out.contains("rank 15 finishes at 22000 ns") && out.contains("192 events"), "{out}");
+    let (_, out, _) = told(&["goal", &binary, "--loggps", "L=0.5,o=1", "--json", "-"]);
+    let result: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");
+    // The interface is ready for the next round after g.
+    assert!(
+        result["end_ns"] == 3002.5 && result["finish_ns"].as_array().is_some_and(|times| times.len() == 16),
+        "{out}"
+    );
+    assert_eq!(result["loggps"], "L=0.5,o=1,g=1000,G=6,O=0,S=65535");
+    std::fs::write(&text, "num_ranks 1\nrank 0 {\nrecv 1b from 0\n}\n").expect("a file");
+    let (code, _, err) = told(&["goal", &text]);
+    assert!(code == Some(2) && err.contains("1 operations never finish (1 posted receives"), "{err}");
+    std::fs::write(&text, "num_ranks 1\nrank 0 {\nsend 1b from 0\n}\n").expect("a file");
+    let (code, _, err) = told(&["goal", &text]);
+    assert!(code == Some(2) && err.contains("d.goal: line 3: expected to, found `from`"), "{err}");
+    for (arguments, reason) in [
+        (&["goal"][..], "required"),
+        (&["goal", "--generate", "ring"], "--ranks"),
+        (&["goal", "--generate", "star", "-n", "2"], "known patterns: dissemination"),
+        (&["goal", "a", "--generate", "ring", "-n", "2"], "cannot be used with"),
+        (&["goal", "a", "--loggps", "L=x"], "`L=x` is not a parameter"),
+        (&["goal", "/nonexistent/a"], "/nonexistent/a"),
+    ] {
+        let (code, out, err) = told(arguments);
+        assert!(code == Some(2) && err.contains(reason) && out.is_empty(), "{arguments:?}: {err}{out}");
+    }
+}
+
+#[test]
 fn information_comes_as_json_too() {
     let (_, out, _) = told(&["info", "--json"]);
     let info: serde_json::Value = serde_json::from_str(&out).expect("JSON and nothing else");

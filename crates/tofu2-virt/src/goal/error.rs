@@ -30,16 +30,16 @@ pub enum BadSchedule {
     Io(#[from] io::Error),
 }
 
-/// What is wrong with a schedule.
+/// The defect of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
     /// The text is not of the format.
     #[error("expected {expected}, found {found}")]
     Expected {
-        /// What the format allows here.
+        /// The words that the format allows here.
         expected: &'static str,
-        /// What is here.
+        /// The word that is here.
         found: String,
     },
     /// A number is too large for its purpose.
@@ -98,10 +98,10 @@ pub enum Reason {
         /// The length of the file, or of the rank's part.
         available: u64,
     },
-    /// A count in a binary file differs from what it counts.
+    /// A stored count in a binary file is wrong.
     #[error("{what}: {stored} is stored, {counted} counted")]
     Inconsistent {
-        /// What is counted.
+        /// The items that are counted.
         what: &'static str,
         /// The stored number.
         stored: u64,

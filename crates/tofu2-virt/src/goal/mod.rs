@@ -1,6 +1,6 @@
 //! Schedules of messages (GOAL) replayed in virtual time by the LogGPS model.
 //!
-//! A [`Schedule`] says what each rank sends, receives and computes, and what requires what. It is read
+//! A [`Schedule`] lists the sends, receives and calculations of each rank and their dependencies. It is read
 //! from the text or the binary format of LogGOPSim, built ([`Builder`]), or generated ([`Pattern`]),
 //! and [replayed](Schedule::replay) on a machine of six parameters ([`LogGps`]): each message takes the
 //! same time between any two ranks, whatever else is on the network. A replay executes no program; a

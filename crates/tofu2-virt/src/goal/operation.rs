@@ -1,9 +1,9 @@
-//! What a schedule consists of: operations of ranks.
+//! Operations of ranks.
 
 /// An operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does.
+    /// The work.
     pub work: Work,
     /// The CPU of the rank that executes it.
     pub cpu: u8,
@@ -12,7 +12,7 @@ pub struct Operation {
     pub nic: u8,
 }
 
-/// What an operation does.
+/// The work of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Sends a message.

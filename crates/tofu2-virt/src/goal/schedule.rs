@@ -10,7 +10,7 @@ const ON_START: u32 = 1 << 31;
 /// most two, are 32 bits; edges use one bit for their kind.
 pub(super) const MAX_OPERATIONS: usize = (1 << 31) - 1;
 
-/// The operations of all ranks and what they wait for.
+/// The operations of all ranks and their dependencies.
 ///
 /// Takes 32 bytes for each operation and 4 for each dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]

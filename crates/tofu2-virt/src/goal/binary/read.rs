@@ -62,7 +62,7 @@ struct Part {
     bytes: Vec<u8>,
     /// The offset in the file.
     offset: u64,
-    /// What has been read.
+    /// The number of bytes read.
     at: usize,
 }
 
@@ -206,7 +206,7 @@ impl Part {
     }
 }
 
-/// What is stored of an operation besides itself.
+/// The counts and positions stored with an operation.
 #[derive(Debug)]
 struct Stored {
     /// Where, in the part.

@@ -2,7 +2,7 @@
 //!
 //! # Rules
 //! `k` is the number of bytes of a message without the first.
-//! * An operation becomes executable when all that it requires has happened. It starts when its CPU
+//! * An operation becomes executable when its dependencies are satisfied. It starts when its CPU
 //!   is free, a send also when its interface is.
 //! * A send takes its CPU for `o + k·O` and its interface for `g + k·G`. Its message arrives `o + L`
 //!   after the start.
@@ -17,7 +17,7 @@
 //!   first, then receives, then calculations, otherwise in the order of the schedule.
 //!
 //! A rank finishes when its last CPU is free. These are LogGOPSim's rules, except that it allows an
-//! operation on another CPU to start before the end of what it requires.
+//! operation on another CPU to start before the end of those that it requires.
 //!
 //! # Cost
 //! An operation that can't start waits in a list of its rank instead of returning to the queue of
@@ -90,7 +90,7 @@ struct Machine {
     channels: Vec<lists::List>,
     /// Ranks with receives from any source or with any tag.
     wildcards: HashMap<u32, Wildcards>,
-    /// The tags, if there are such ranks; otherwise no one reads them.
+    /// The tags, if there are such ranks; otherwise empty.
     tags: Vec<u32>,
     queue: RadixHeap<Event>,
     /// Of the current time: classes whose first waiting operation tries again, by its stamp.

@@ -1,4 +1,4 @@
-//! What happens when an operation starts, a message arrives, or a class of operations tries again.
+//! The steps of a replay: an operation starts, a message arrives, a class of operations tries again.
 
 use super::{Machine, events::Event};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::cmp::Reverse;
 
-/// How many events ahead memory is requested: operations, then what they refer to.
+/// Operations are prefetched this many events ahead, the tables that they refer to half as many.
 const AHEAD: usize = 16;
 
 /// The resources that an operation needs, as indices of `Machine::free`, and its class.
@@ -213,7 +213,7 @@ impl Machine {
         self.executable = executable;
     }
 
-    /// Requests the memory of events that follow: first operations, then what they refer to.
+    /// Prefetches the operations of later events, and the tables of nearer ones.
     #[inline]
     pub(super) fn prefetch(&self, batch: &[Event], index: usize) {
         let operation = |ahead: usize| batch.get(index + ahead).filter(|event| event.class().is_none());

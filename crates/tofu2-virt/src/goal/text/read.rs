@@ -100,7 +100,7 @@ impl Reader {
         self.builder()?.end_rank()
     }
 
-    /// Reads what follows a label: an operation, or what one requires.
+    /// Reads the words after a label: an operation, or a dependency.
     fn labelled(&mut self, label: &str, words: &mut Words<'_>) -> Result<(), Reason> {
         let on_start = match words.next()? {
             Word::Sign(':') => {

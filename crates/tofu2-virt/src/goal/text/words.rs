@@ -7,7 +7,7 @@ use super::super::Reason;
 pub(super) struct Words<'a> {
     line: &'a [u8],
     at: usize,
-    /// Whether a comment goes on from the line before, or into the next.
+    /// Whether the current position is inside a comment, which may span lines.
     pub(super) in_comment: bool,
 }
 
