@@ -1,9 +1,13 @@
-//! The entry point for fuzzing: a machine, faults and a program, all derived from bytes. It is public
-//! only with `--cfg fuzzing`, for the target in `fuzz/`, whose seeds a test replays.
+//! The entry points for fuzzing: a machine, faults and a program, all derived from bytes; a schedule.
+//! They are public only with `--cfg fuzzing`, for the targets in `fuzz/`, whose seeds a test replays.
 
-use crate::{Faults, Job, JobError, NetworkModel, Platform, Run};
+use crate::{
+    Faults, Job, JobError, NetworkModel, Platform, Run,
+    goal::{ReplayError, Schedule},
+};
 use core::time::Duration;
 use rdma_fabric::{Amo, Deps, Fabric, Group, ProgramResult, Rank, Region, Time, op};
+use std::io::Cursor;
 
 /// The maximum number of changes of a machine, of faults, and of steps of a program.
 const CHANGES: usize = 4;
@@ -118,13 +122,35 @@ async fn step(fabric: &Fabric, world: &mut Group, region: &Region, what: u8, wit
     Ok(())
 }
 
+/// Reads a schedule, text or binary, writes it in both formats, and replays it.
+///
+/// # Panics
+/// If an invariant does not hold.
+pub fn schedule(bytes: &[u8]) {
+    let Ok(schedule) = Schedule::read(Cursor::new(bytes)) else { return };
+    let (mut text, mut binary) = (Vec::new(), Vec::new());
+    schedule.write_text(&mut text).expect("memory takes it");
+    schedule.write_binary(&mut binary).expect("memory takes it");
+    assert_eq!(Schedule::read_binary(Cursor::new(binary)).expect("a schedule"), schedule);
+    let operations = schedule.operations();
+    // Text does not have the interface of a calculation.
+    let again = Schedule::read_text(&text[..]).expect("a schedule");
+    assert_eq!(again.operations(), operations);
+    match again.replay(&"S=100".parse().expect("parameters")) {
+        Ok(replay) => assert_eq!(replay.events, operations as u64 + replay.messages),
+        Err(ReplayError::Unfinished { unfinished, .. }) => assert!(unfinished <= operations),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use fabric_conformance::seeds::replay;
 
     #[test]
-    fn seeds_of_fuzz_target_are_withstood() {
+    fn seeds_of_fuzz_targets_are_withstood() {
         replay(env!("CARGO_MANIFEST_DIR"), "simulation", simulation);
+        replay(env!("CARGO_MANIFEST_DIR"), "schedule", schedule);
     }
 }

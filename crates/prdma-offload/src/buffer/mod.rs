@@ -214,6 +214,12 @@ impl Allocation {
         Ok(())
     }
 
+    /// Copies the bytes of `runs`, one after the other, to `into`, which has their total length.
+    fn gather_into(&self, runs: Runs, into: &mut [u8]) -> Result<()> {
+        with_width!(self.width, W => Cells::<W>::gather_into(&self.fabric, self.region(), runs, into)?);
+        Ok(())
+    }
+
     /// Writes `bytes`, one after the other, to the bytes of `runs`.
     fn scatter(&self, runs: Runs, bytes: &[u8]) -> Result<()> {
         with_width!(self.width, W => Cells::<W>::scatter(&self.fabric, self.region(), runs, bytes)?);

@@ -122,10 +122,9 @@ impl<'b, T: Element> Lent<'b, T> {
         let (used, copy) = (dims.len(), Vec::new());
         let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
         if allocation.mapped.is_none() {
-            let mut gathered = Vec::new();
-            allocation.gather(layout.runs(), &mut gathered)?;
-            lent.copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
-            bytemuck::cast_slice_mut(&mut lent.copy).copy_from_slice(&gathered);
+            let mut copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
+            allocation.gather_into(layout.runs(), bytemuck::cast_slice_mut(&mut copy))?;
+            lent.copy = copy;
         }
         Ok(lent)
     }

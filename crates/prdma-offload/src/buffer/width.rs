@@ -80,23 +80,51 @@ impl<W: Pod> Cells<W> {
     /// Appends the bytes of runs to `out`. The offset and the length of each run are multiples of
     /// the width.
     pub(crate) fn gather(fabric: &Fabric, region: &Region, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
-        let mut cells = Vec::new();
         for (offset, len) in runs {
-            cells.resize(len as usize / size_of::<W>(), W::zeroed());
-            fabric.read(&region.span::<W>(fabric, offset as usize, cells.len())?, &mut cells)?;
-            out.extend_from_slice(bytemuck::cast_slice(&cells));
+            let start = out.len();
+            out.resize(start + len as usize, 0);
+            Self::read(fabric, region, offset, &mut out[start..])?;
         }
+        Ok(())
+    }
+
+    /// Copies the bytes of runs to `into`, which has their total length.
+    pub(crate) fn gather_into(fabric: &Fabric, region: &Region, runs: Runs, into: &mut [u8]) -> Result<()> {
+        let mut rest = into;
+        for (offset, len) in runs {
+            let (run, after) = rest.split_at_mut(len as usize);
+            Self::read(fabric, region, offset, run)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Reads a run, without another copy where `into` is aligned for cells.
+    fn read(fabric: &Fabric, region: &Region, offset: u64, into: &mut [u8]) -> Result<()> {
+        let span = region.span::<W>(fabric, offset as usize, into.len() / size_of::<W>())?;
+        if let Ok(cells) = bytemuck::try_cast_slice_mut(into) {
+            return fabric.read(&span, cells);
+        }
+        let mut cells = vec![W::zeroed(); span.len()];
+        fabric.read(&span, &mut cells)?;
+        into.copy_from_slice(bytemuck::cast_slice(&cells));
         Ok(())
     }
 
     /// Writes `bytes` to the runs, which have the same total length.
     pub(crate) fn scatter(fabric: &Fabric, region: &Region, runs: Runs, bytes: &[u8]) -> Result<()> {
-        let (mut cells, mut rest) = (Vec::new(), bytes);
+        let mut rest = bytes;
         for (offset, len) in runs {
             let (run, after) = rest.split_at(len as usize);
-            cells.resize(run.len() / size_of::<W>(), W::zeroed());
-            bytemuck::cast_slice_mut(&mut cells).copy_from_slice(run);
-            fabric.write(&region.span::<W>(fabric, offset as usize, cells.len())?, &cells)?;
+            let span = region.span::<W>(fabric, offset as usize, run.len() / size_of::<W>())?;
+            match bytemuck::try_cast_slice(run) {
+                Ok(cells) => fabric.write(&span, cells)?,
+                Err(_) => {
+                    let mut cells = vec![W::zeroed(); span.len()];
+                    bytemuck::cast_slice_mut(&mut cells).copy_from_slice(run);
+                    fabric.write(&span, &cells)?;
+                }
+            }
             rest = after;
         }
         Ok(())

@@ -1,24 +1,5 @@
 //! Replaying a schedule in virtual time, by the LogGPS model.
 //!
-//! # Rules
-//! `k` is the number of bytes of a message without the first.
-//! * An operation becomes executable when its dependencies are satisfied. It starts when its CPU
-//!   is free, a send also when its interface is.
-//! * A send takes its CPU for `o + k·O` and its interface for `g + k·G`. Its message arrives `o + L`
-//!   after the start.
-//! * A message that arrives takes the receiver's CPU for `o + k·max(O, G)` and the receiver's
-//!   interface (which sends beside) for `g + k·G`, as soon as both are free, whether or not a receive
-//!   is posted. The first posted receive that matches gets it; otherwise it waits for the first
-//!   receive that matches.
-//! * A send of up to S bytes ends when its CPU's time does, a longer one when its message has been
-//!   matched. A receive ends when its message's CPU time does.
-//! * Operations that wait for a CPU or an interface, and events of the same time, take place in the
-//!   order in which they became executable; of operations that become executable together, sends come
-//!   first, then receives, then calculations, otherwise in the order of the schedule.
-//!
-//! A rank finishes when its last CPU is free. These are LogGOPSim's rules, except that it allows an
-//! operation on another CPU to start before the end of those that it requires.
-//!
 //! # Cost
 //! An operation that can't start waits in a list of its rank instead of returning to the queue of
 //! events, and matching looks at no other messages, so that `n` messages to one rank take `n` steps.
@@ -63,6 +44,25 @@ impl Replay {
 
 impl Schedule {
     /// Replays the schedule, which the replay uses up: copy it before, to replay it again.
+    ///
+    /// # Rules
+    /// `k` is the number of bytes of a message without the first.
+    /// * An operation becomes executable when its dependencies are satisfied. It starts when its CPU
+    ///   is free, a send also when its interface is.
+    /// * A send takes its CPU for `o + k·O` and its interface for `g + k·G`. Its message arrives `o + L`
+    ///   after the start.
+    /// * A message that arrives takes the receiver's CPU for `o + k·max(O, G)` and the receiver's
+    ///   interface for `g + k·G`, which does not delay sends, as soon as both are free, whether or not a
+    ///   receive is posted. The first posted receive that matches gets it; otherwise it waits for the first
+    ///   receive that matches.
+    /// * A send of up to S bytes ends when its CPU's time does, a longer one when its message has been
+    ///   matched. A receive ends when its message's CPU time does.
+    /// * Operations that wait for a CPU or an interface, and events of the same time, take place in the
+    ///   order in which they became executable; of operations that become executable together, sends come
+    ///   first, then receives, then calculations, otherwise in the order of the schedule.
+    ///
+    /// A rank finishes when its last CPU is free. These are LogGOPSim's rules, except that it allows an
+    /// operation on another CPU to start before the end of those that it requires.
     ///
     /// # Errors
     /// Operations that never finish, times beyond 64 bits of picoseconds, too little memory.
