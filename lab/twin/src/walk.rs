@@ -38,10 +38,10 @@ impl Tables {
     /// Returns the table of a lock, with the weakest capabilities.
     pub(crate) fn of(lock: Lock, ranks: usize) -> Tables {
         let rules = match lock {
-            Lock::Flat | Lock::Aggregated => Flat::RULES,
-            Lock::Packed => Packed::RULES,
-            Lock::Barging | Lock::Passing => Barging::RULES,
-            Lock::WritersFirst => WritersFirst::RULES,
+            Lock::Flat | Lock::Aggregated => &Flat::RULES,
+            Lock::Packed => &Packed::RULES,
+            Lock::Barging | Lock::Passing => &Barging::RULES,
+            Lock::WritersFirst => &WritersFirst::RULES,
             Lock::Fair => return Tables::Fair(FairTable { ranks }),
         };
         Tables::Counted(CountedTable { rules, ranks, ordered_here: false, passing: lock == Lock::Passing, looks: 0 })

@@ -152,7 +152,7 @@ impl<S: Scheme> CountedLock<S> {
         let queue = Queue::over(fabric, memory, home, S::RULES.recoverable)?;
         let is_in_place = fabric.direct().get_word(&count).is_some();
         let table = CountedTable {
-            rules: S::RULES,
+            rules: const { &S::RULES },
             ranks: fabric.ranks(),
             ordered_here: queue.ordered_here,
             passing: fabric.caps().immediate,

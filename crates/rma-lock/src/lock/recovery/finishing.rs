@@ -17,8 +17,8 @@ pub(crate) struct EpochLink {
     /// Empty by default.
     core: Weak<Core>,
     epoch: usize,
-    /// This rank's [`Claim`] in the epoch.
-    claim: Option<LocalWord<u64>>,
+    /// This rank's [`Claim`] in the epoch. Most locks have no epoch, so it is apart.
+    claim: Option<Box<LocalWord<u64>>>,
     /// Whether this rank has left data half-written.
     tears: AtomicBool,
 }
@@ -38,7 +38,7 @@ impl Default for EpochLink {
 impl EpochLink {
     pub(crate) fn new(core: &Arc<Core>, epoch: usize) -> Result<Self> {
         let claim = core.fabric.local_word(core.words_of(epoch)?.at(core.me, words::CLAIM)?)?;
-        Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(claim), ..EpochLink::default() })
+        Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(Box::new(claim)), ..EpochLink::default() })
     }
 
     /// Records that this rank leaves data half-written, wherever the rank or its stand-in is

@@ -41,7 +41,7 @@ impl CountedTable {
     }
 
     pub(super) fn barges(&self, s: &mut Steps, found: u64) -> Result<()> {
-        let rules = &self.rules;
+        let rules = self.rules;
         let me = bits(s.me);
         match s.at {
             At::B1 | At::B2 if found == s.word => {

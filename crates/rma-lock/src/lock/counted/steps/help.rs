@@ -78,7 +78,7 @@ impl CountedTable {
     }
 
     pub(super) fn helps(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
-        let rules = &self.rules;
+        let rules = self.rules;
         match s.at {
             At::U1ForAnother => return self.uncounted(s, found),
             At::WakeReader if was_abandoned(s.reader, found) => s.at = At::Below,

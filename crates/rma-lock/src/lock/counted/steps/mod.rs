@@ -38,8 +38,8 @@ pub(crate) const UNCOUNT_ME: Amo<u64> = Amo::Add(READER.wrapping_neg());
 /// A lock's scheme, and the other parameters of its steps.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedTable {
-    /// The scheme.
-    pub rules: Rules,
+    /// The scheme. One for all ranks: a simulation of many ranks finds it in the cache.
+    pub rules: &'static Rules,
     /// The number of ranks to which nodes may belong.
     pub ranks: usize,
     /// Whether puts are ordered before atomics to the same target.
@@ -78,7 +78,7 @@ impl Table for CountedTable {
     type Steps = Steps;
 
     fn pending(&self, s: &Steps) -> Option<Pending> {
-        let rules = &self.rules;
+        let rules = self.rules;
         let (me, node) = (bits(s.me), bits(s.node));
         let count = |amo| Op::Atomic(COUNT, amo);
         let op = match s.at {

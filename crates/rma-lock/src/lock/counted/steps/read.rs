@@ -12,7 +12,7 @@ use crate::{
 
 impl CountedTable {
     pub(super) fn reads(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
-        let rules = &self.rules;
+        let rules = self.rules;
         match s.at {
             At::R1 | At::R1Again => return Ok(self.counted(s, found)),
             At::Uncount => {
@@ -62,7 +62,7 @@ impl CountedTable {
 
     /// Continues after R1 has returned `old`.
     fn counted(&self, s: &mut Steps, old: u64) -> Option<Transition> {
-        let rules = &self.rules;
+        let rules = self.rules;
         let over_limit = old & rules.over_limit() != 0;
         let inside = old & rules.keeps_out == 0;
         s.at = match (over_limit, inside) {
@@ -82,7 +82,7 @@ impl CountedTable {
 
     /// Continues after U1 has returned `old`.
     pub(super) fn uncounted(&self, s: &mut Steps, old: u64) -> Result<Option<Transition>> {
-        let rules = &self.rules;
+        let rules = self.rules;
         // A head that is awake detects by itself that the readers have left.
         if !rules.is_last(old) || rules.barges && old & rules.ignored == 0 {
             return Ok(self.help(s));

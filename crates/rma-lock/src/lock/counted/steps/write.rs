@@ -12,7 +12,7 @@ use crate::{
 
 impl CountedTable {
     pub(super) fn writes(&self, s: &mut Steps, found: u64) -> Result<Option<Transition>> {
-        let rules = &self.rules;
+        let rules = self.rules;
         let (me, node) = (bits(s.me), bits(s.node));
         match s.at {
             At::W2 if found == 0 => self.contend(s),
