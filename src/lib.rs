@@ -128,7 +128,7 @@ pub use rdma_fabric::bytemuck;
 pub use rma_lock as lock;
 #[doc(inline)]
 pub use tofu2_sim as sim;
-pub use tofu2_sim::shm::block_on;
+pub use tofu2_sim::shm::{block_on, block_on_short};
 #[cfg(not(feature = "observe"))]
 use unobserved as observing;
 #[cfg(feature = "xmp")]

@@ -56,7 +56,7 @@ int main(void)
     if (me.rank == 0) {
         volatile uint32_t *done = &counter.done;
         while (*done < (uint32_t)me.ranks)
-            ;
+            pause_on(vcq);
         check(counter.sum == limit * (limit - 1) / 2);
         printf("counter: %d ranks took %llu numbers\n", me.ranks, (unsigned long long)limit);
     }

@@ -97,7 +97,10 @@ int main(void)
     all += me.rank * sizeof sum;
     meet(me, 0, 0, 0);
     if (me.rank != 0) {
-        must(utofu_put_piggyback(last, root, &sum, all, sizeof sum, 0, UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE, NULL));
+        /* A process that ends takes the commands with it that have not left. */
+        must(utofu_put_piggyback(last, root, &sum, all, sizeof sum, 0,
+                                 UTOFU_ONESIDED_FLAG_REMOTE_MRQ_NOTICE | UTOFU_ONESIDED_FLAG_TCQ_NOTICE, NULL));
+        next_completion(last);
         return 0;
     }
     for (int rank = 1; rank < me.ranks; rank++)

@@ -10,18 +10,6 @@
 extern "C" {
 #endif
 
-/* Bytes in global memory of any rank: their address and number. */
-typedef struct {
-    acp_ga_t ga;
-    size_t size;
-} acp_element_t;
-
-/* Two elements: the key and value of a map, or the pieces of a range that wraps around. */
-typedef struct {
-    acp_element_t first;
-    acp_element_t second;
-} acp_pair_t;
-
 /* ---- Vectors: consecutive bytes in the heap of one rank ---- */
 
 typedef struct {

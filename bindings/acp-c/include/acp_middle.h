@@ -91,6 +91,19 @@ int acp_write_ws(acp_wsd_t wsd, const acp_ga_t ga, size_t size, size_t offset);
 acp_ga_t acp_malloc(size_t size, int rank);
 void acp_free(acp_ga_t ga);
 
+/* ---- Operands of containers ---- */
+
+/* Bytes in global memory of any rank: their address and number. */
+typedef struct {
+    acp_ga_t ga;
+    size_t size;
+} acp_element_t;
+
+/* Two elements: the key and value of a map, or the pieces of a range that wraps around. */
+typedef struct {
+    acp_element_t first;
+    acp_element_t second;
+} acp_pair_t;
 
 #ifdef __cplusplus
 }

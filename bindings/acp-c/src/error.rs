@@ -2,6 +2,7 @@
 
 use acp::AcpError;
 use core::ffi::c_int;
+use observe::ObserveError;
 use rdma_fabric::FabricError;
 use tofu2_shm::nic::ShareError;
 
@@ -51,6 +52,8 @@ pub(crate) enum CallError {
     Fabric(#[from] FabricError),
     #[error(transparent)]
     Share(#[from] ShareError),
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
 }
 
 impl CallError {

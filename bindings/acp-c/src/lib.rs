@@ -7,7 +7,7 @@
 //! # Execution of a call
 //! `names` exports the functions of the basic layer, `middle` those of the middle layer. A function
 //! enters at `boundary`, which finds the `library`, the process-wide state, and turns errors into
-//! the function's failure value. A future is driven on the calling thread (`drive`). The library has
+//! the function's failure value. A future runs on the calling thread (`block_on_short`). The library has
 //! no lock of its own around calls: the crate `acp` locks what threads share, so a thread that waits
 //! does not hold up others.
 //!
@@ -25,7 +25,6 @@
 mod acprun;
 mod arguments;
 mod boundary;
-mod drive;
 mod error;
 mod hooks;
 mod library;

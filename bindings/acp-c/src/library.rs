@@ -13,6 +13,7 @@ use core::{
         Ordering::{Acquire, Release},
     },
 };
+use observe::ProcessRecord;
 use rdma_fabric::Rank;
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use tofu2_shm::nic::Nic;
@@ -28,6 +29,8 @@ pub(crate) struct Library {
     pub(crate) own: OwnMemory,
     /// The state of this library's own middle layer.
     pub(crate) middle: middle::State,
+    /// The record of this process's operations, if the launcher requests one.
+    pub(crate) record: Option<ProcessRecord>,
 }
 
 /// The calls that are possible.

@@ -3,7 +3,6 @@
 use crate::{
     arguments::CommandLine,
     boundary::{end, say},
-    drive::drive,
     error::{CallError, Result},
     hooks,
     library::{self, Library, Phase},
@@ -14,7 +13,8 @@ use crate::{
 };
 use acp::{Acp, Threads};
 use core::ffi::c_int;
-use onesided::Backend;
+use observe::ProcessRecord;
+use onesided::{Backend, block_on_short};
 use rdma_fabric::{Fabric, Rank};
 use std::process;
 use tofu2_shm::nic::Nic;
@@ -45,7 +45,7 @@ pub(crate) fn init(line: Option<CommandLine>) -> Result<()> {
     let library = match library::started() {
         // Its memory was allocated for the first time's options.
         Some(library) => {
-            drive(library.acp.reset(library.acp.fabric().rank()))?;
+            block_on_short(library.acp.reset(library.acp.fabric().rank()))?;
             library
         }
         None => library::store(begin(&options)?),
@@ -54,8 +54,11 @@ pub(crate) fn init(line: Option<CommandLine>) -> Result<()> {
 }
 
 fn begin(options: &Options) -> Result<Library> {
-    let fabric = attach(options)?;
-    let nic = Nic::of(&fabric).ok_or(CallError::NotShared)?;
+    let bare = attach(options)?;
+    let nic = Nic::of(&bare).ok_or(CallError::NotShared)?;
+    let record = ProcessRecord::from_env(bare.rank())?;
+    let fabric =
+        record.as_ref().map_or_else(|| bare.clone(), |record| observe::observed(&bare, record.recorder().clone()));
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let of_acp = acp::Options::default()
         .threads(Threads::Many)
@@ -63,8 +66,8 @@ fn begin(options: &Options) -> Result<Library> {
         .starter_bytes(bytes(options.starter_bytes))
         .channel_bytes(bytes(options.channel_bytes))
         .heap_bytes(bytes(options.heap_bytes));
-    let acp = drive(Acp::init_with(&fabric, of_acp))?;
-    Ok(Library { acp, nic, own: OwnMemory::default(), middle: middle::State::default() })
+    let acp = block_on_short(Acp::init_with(&fabric, of_acp))?;
+    Ok(Library { acp, nic, own: OwnMemory::default(), middle: middle::State::default(), record })
 }
 
 /// Attaches this process to its job: that of ACP's launcher, or the one that the environment names.
@@ -79,7 +82,7 @@ fn attach(options: &Options) -> Result<Fabric> {
 fn start_layers(library: &'static Library) -> Result<()> {
     library.own.begin(&library.acp)?;
     library::set_phase(Phase::Running);
-    let started = drive(library.acp.sync()).map_err(CallError::from).and_then(|()| hooks::start());
+    let started = block_on_short(library.acp.sync()).map_err(CallError::from).and_then(|()| hooks::start());
     if started.is_err() {
         library::set_phase(Phase::Finalized);
     }
@@ -88,7 +91,7 @@ fn start_layers(library: &'static Library) -> Result<()> {
 
 /// Ends the middle layer and all registrations, once no rank uses this one's memory any more.
 fn end_layers(library: &'static Library) -> Result<()> {
-    let completed = drive(async { library.acp.complete_all().await.and(library.acp.sync().await) });
+    let completed = block_on_short(async { library.acp.complete_all().await.and(library.acp.sync().await) });
     let ended = hooks::end();
     library.unregister_all();
     completed.map_err(CallError::from).and(ended)
@@ -103,9 +106,10 @@ pub(crate) fn finalize() -> Result<()> {
     let _changing = library::change()?;
     let library = library::running()?;
     let ended = end_layers(library);
-    let met = drive(library.acp.clone().finalize());
+    let met = block_on_short(library.acp.clone().finalize());
     library::set_phase(Phase::Finalized);
-    ended.and(met.map_err(CallError::from))
+    let written = library.record.as_ref().map_or(Ok(()), ProcessRecord::write);
+    ended.and(met.map_err(CallError::from)).and(written.map_err(CallError::from))
 }
 
 /// Starts over with another rank. Collective.
@@ -120,7 +124,7 @@ pub(crate) fn reset(rank: c_int) -> Result<()> {
     let given = library.rank(rank);
     let number = given.as_ref().map_or_else(|_| Rank::new(ranks as u32), Rank::clone);
     end_layers(library)?;
-    let done = drive(library.acp.reset(number));
+    let done = block_on_short(library.acp.reset(number));
     let started = start_layers(library);
     given?;
     done?;

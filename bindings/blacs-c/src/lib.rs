@@ -9,7 +9,7 @@
 //! `names` exports all routines. It converts arguments that are passed by address into values
 //! (`arguments`, `matrix`) and calls the implementation in `calls`. There, `boundary` takes the
 //! single lock of `library`, which serializes the calls of several threads: while one thread waits
-//! in a receive, all others also wait. If a call cannot complete immediately, `run` drives it on
+//! in a receive, all others also wait. If a call cannot complete immediately, `block_on_short` drives it on
 //! the calling thread. An error, or a panic, ends the job with a message in the form of the
 //! reference implementation: BLACS has no error codes.
 
@@ -35,5 +35,4 @@ mod matrix;
 mod names;
 mod origins;
 mod places;
-mod run;
 mod streams;

@@ -7,11 +7,11 @@ use crate::{
     error::{CallError, Result},
     matrix::{Lent, Start},
     origins::Origins,
-    run::run,
     streams,
 };
 use blacs::{Blacs, Grid, Options, Precision, Shape, Threads};
 use onesided::Backend;
+use onesided::block_on_short;
 use rdma_fabric::{
     Fabric, FabricError, LocalSpan, Rank, join,
     provider::{Turn, TurnCell},
@@ -81,7 +81,7 @@ impl Library {
                 let options = Options::default().threads(Threads::Many);
                 Ok::<_, CallError>((origins, Blacs::begin_with(&fabric, options).await?))
             };
-            let (origins, blacs) = run(begun).waiting_for(|| "the other processes to begin".to_owned())?;
+            let (origins, blacs) = block_on_short(begun).waiting_for(|| "the other processes to begin".to_owned())?;
             (self.origins, self.blacs) = (Some(origins), Some(blacs));
         }
         self.blacs.as_mut().ok_or(CallError::Ended)
@@ -96,7 +96,7 @@ impl Library {
     /// Publishes that this process gives up because of the loss of `origin`.
     pub(crate) fn gives_up_for(&self, origin: Rank) {
         if let Some((fabric, origins)) = self.fabric.as_ref().zip(self.origins.as_ref()) {
-            run(origins.publish(fabric, origin));
+            block_on_short(origins.publish(fabric, origin));
         }
     }
 
@@ -110,7 +110,7 @@ impl Library {
     /// Exits all contexts. The grids are exited concurrently, because their members may not have
     /// created them in the same order.
     pub(crate) fn exit_contexts(&mut self) -> Result<()> {
-        let ended = run(join::join_all(self.contexts.take_all().into_iter().map(Grid::exit)));
+        let ended = block_on_short(join::join_all(self.contexts.take_all().into_iter().map(Grid::exit)));
         ended.into_iter().collect::<Result<(), _>>().map_err(CallError::from)
     }
 
@@ -118,7 +118,7 @@ impl Library {
     pub(crate) fn end(&mut self) -> Result<()> {
         self.exit_contexts()?;
         if let Some(blacs) = self.blacs.take() {
-            run(blacs.exit())?;
+            block_on_short(blacs.exit())?;
         }
         (self.fabric, self.origins, self.ended) = (None, None, true);
         Ok(())

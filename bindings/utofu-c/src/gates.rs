@@ -8,8 +8,10 @@ use crate::{
     torus,
 };
 use core::{cell::Cell, ffi::c_int};
-use fabric_offload::barrier::{GateId, GateUnit, GateValue, Progress, ReduceOp, Values, Wiring};
-use rdma_fabric::Deps;
+use rdma_fabric::{
+    Deps,
+    barrier::{BarrierUnit, GateId, GateValue, Progress, ReduceOp, Values, Wiring},
+};
 
 /// Flag of `utofu_alloc_vbg`.
 const THREAD_SAFE: u64 = 1;
@@ -28,8 +30,8 @@ pub(crate) struct Setting {
     dst_path_coords: [u8; 3],
 }
 
-fn unit(job: &'static Job) -> GateUnit<'static> {
-    GateUnit::of(&job.fabric)
+fn unit(job: &Job) -> Outcome<&dyn BarrierUnit> {
+    job.machine.gates().ok_or(Code::NOT_AVAILABLE)
 }
 
 fn no_flags(flags: u64) -> Outcome<()> {
@@ -48,8 +50,7 @@ pub(crate) fn alloc(tni: u16, count: usize, flags: u64, mut give: impl FnMut(usi
     if count > MOST {
         return Err(Code::FULL.because(format_args!("{count} gates are more than {MOST}")));
     }
-    let unit = job.fabric.provider().gates().ok_or(Code::NOT_AVAILABLE)?;
-    let gates = unit.take(count - 1).map_err(|error| of_fabric(&error))?;
+    let gates = unit(job)?.take(count - 1).map_err(|error| of_fabric(&error))?;
     gates.iter().enumerate().for_each(|(number, gate)| give(number, vbg_to_bits(*gate, tni)));
     Ok(())
 }
@@ -57,7 +58,7 @@ pub(crate) fn alloc(tni: u16, count: usize, flags: u64, mut give: impl FnMut(usi
 /// Returns the gate of this rank that an id names.
 fn own(job: &Job, id: u64) -> Outcome<(GateId, u16)> {
     match vbg_from_bits(id)? {
-        Some((gate, tni)) if gate.rank() == job.fabric.rank() => Ok((gate, tni)),
+        Some((gate, tni)) if gate.rank() == job.machine.rank() => Ok((gate, tni)),
         _ => Err(Code::INVALID_VBG_ID.because(format_args!("{id:#x} is not a gate of this process"))),
     }
 }
@@ -66,7 +67,7 @@ fn own(job: &Job, id: u64) -> Outcome<(GateId, u16)> {
 pub(crate) fn free(ids: impl Iterator<Item = u64>) -> Outcome<()> {
     let job = job()?;
     let gates: Vec<GateId> = ids.map(|id| Ok(own(job, id)?.0)).collect::<Outcome<_>>()?;
-    unit(job).free(&gates);
+    unit(job)?.free(&gates);
     Ok(())
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn set(settings: impl Iterator<Item = Setting>) -> Outcome<()> {
         })
     };
     let wirings: Vec<Wiring> = settings.map(wiring).collect::<Outcome<_>>()?;
-    unit(job).set(&wirings).map_err(|error| of_fabric(&error))
+    unit(job)?.set(&wirings).map_err(|error| of_fabric(&error))
 }
 
 /// The coordinates, TNI, gate number and further number of a gate.
@@ -116,7 +117,7 @@ fn start(id: u64, flags: u64, values: Values) -> Outcome<()> {
     let job = job()?;
     no_flags(flags)?;
     let (gate, _) = own(job, id)?;
-    unit(job).start(gate, values).map_err(|error| of_fabric(&error))
+    unit(job)?.start(gate, values).map_err(|error| of_fabric(&error))
 }
 
 /// Starts a barrier.
@@ -143,7 +144,7 @@ pub(crate) fn poll(id: u64, flags: u64) -> Outcome<Option<Values>> {
     let job = job()?;
     no_flags(flags)?;
     let (gate, _) = own(job, id)?;
-    match unit(job).poll(gate, Deps::All) {
+    match unit(job)?.test(gate, Deps::All) {
         Ok(Progress::Completed(values)) => {
             MISSES.set(0);
             Ok(values)

@@ -2,6 +2,7 @@
 
 use crate::{
     failure::{Code, Outcome},
+    machine::Machine,
     observing,
     settings::Settings,
     torus,
@@ -11,25 +12,26 @@ use core::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use observe::Recorder;
-use onesided::Backend;
-use rdma_fabric::{Fabric, Rank};
+use rdma_fabric::{
+    FabricError, Rank,
+    control_queue::{Queue, QueueSpec},
+};
 use std::{
     io::{self, Write as _},
     sync::OnceLock,
 };
-use tofu2_shm::{QueueMachine, nic::Nic};
+use tofu2_shm::nic::Nic;
 
 /// The job, and this process's rank in it.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) fabric: Fabric,
+    pub(crate) machine: Machine,
     /// The records of this rank, if they are wanted.
-    pub(crate) recorder: Option<Recorder>,
-    pub(crate) nic: Nic,
+    recorder: Option<Recorder>,
     pub(crate) settings: Settings,
     pub(crate) ranks: u32,
     /// Whether there are more ranks than CPUs.
-    pub(crate) oversubscribed: bool,
+    oversubscribed: bool,
     /// [`Nic::changes`] when losses were last looked for.
     looked: AtomicU64,
     /// 1 + the first rank found lost, or 0.
@@ -59,40 +61,63 @@ fn start() -> Result<Job, String> {
 
 fn attach() -> Result<Job, String> {
     let settings = Settings::read()?;
-    let fabric = Backend::Cluster.attach().map_err(|error| error.to_string())?;
-    let nic = Nic::of(&fabric).ok_or("the ranks do not share memory")?;
-    nic.become_node(QueueMachine::TOFUD).map_err(|error| error.to_string())?;
-    let recorder = observing::start(&fabric).map_err(|error| error.to_string())?;
-    let fabric = observing::fabric(&fabric, recorder.as_ref());
-    let ranks = u32::try_from(fabric.ranks()).ok().filter(|&ranks| ranks <= torus::MOST_RANKS);
+    let mut machine = Machine::attach()?;
+    let (mut recorder, mut oversubscribed) = (None, false);
+    if let Machine::Shared { fabric, nic } = &mut machine {
+        recorder = observing::start(fabric.rank()).map_err(|error| error.to_string())?;
+        if let Some(recorder) = &recorder {
+            *fabric = observe::observed(fabric, recorder.clone());
+        }
+        oversubscribed = nic.is_oversubscribed();
+    }
+    let ranks = u32::try_from(machine.ranks()).ok().filter(|&ranks| ranks <= torus::MOST_RANKS);
     let ranks = ranks.ok_or_else(|| format!("the torus has {} nodes at most", torus::MOST_RANKS))?;
-    let oversubscribed = nic.is_oversubscribed();
     let (looked, lost) = (AtomicU64::new(u64::MAX), AtomicU32::new(0));
-    Ok(Job { fabric, recorder, nic, settings, ranks, oversubscribed, looked, lost })
+    Ok(Job { machine, recorder, settings, ranks, oversubscribed, looked, lost })
 }
 
 impl Job {
     /// Returns a rank that is lost, if any is.
     #[inline]
     pub(crate) fn lost(&self) -> Option<Rank> {
-        let changes = self.nic.changes();
+        let nic = match &self.machine {
+            Machine::Shared { nic, .. } => nic,
+            Machine::Virtual(rank) => return rank.lost(),
+        };
+        let changes = nic.changes();
         if self.looked.load(Acquire) != changes {
-            self.look(changes);
+            self.look(nic, changes);
         }
         self.lost.load(Relaxed).checked_sub(1).map(Rank::new)
     }
 
+    /// Opens a queue whose commands are recorded, if that is wanted.
+    ///
+    /// # Errors
+    /// As [`Machine::open`].
+    pub(crate) fn open(&self, spec: QueueSpec, context: Option<u8>) -> Result<Box<dyn Queue>, FabricError> {
+        let queue = self.machine.open(spec, context)?;
+        Ok(match &self.machine {
+            Machine::Shared { fabric, .. } => observing::queue(fabric, self.recorder.as_ref(), queue),
+            Machine::Virtual(_) => queue,
+        })
+    }
+
     #[cold]
-    fn look(&self, changes: u64) {
-        if let Some(rank) = self.nic.lost() {
+    fn look(&self, nic: &Nic, changes: u64) {
+        if let Some(rank) = nic.lost() {
             let _ = self.lost.compare_exchange(0, rank.number() + 1, Relaxed, Relaxed);
         }
         self.looked.store(changes, Release);
     }
 
-    /// Gives the CPU to other ranks after some polls in a row that found nothing.
+    /// Gives the CPU to other ranks after some polls in a row that found nothing. In virtual time the
+    /// poll has done so.
     #[inline]
     pub(crate) fn pause(&self, misses: u32) {
+        if matches!(self.machine, Machine::Virtual(_)) {
+            return;
+        }
         let spins = if self.oversubscribed { 32 } else { 4096 };
         if misses >= spins {
             std::thread::yield_now();

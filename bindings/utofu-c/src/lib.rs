@@ -11,6 +11,8 @@
 //! is a node of a torus (`torus`). A VCQ is a control queue of `tofu2-shm`, behind a lock of its own
 //! (`vcq`); `ids` converts identifiers and addresses to those of the interface.
 //!
+//! `machine` is what a rank runs on: `tofu2-shm`, or a simulator in virtual time (`tofu2-stepped`).
+//!
 //! Every failure is a return code with a text (`failure`). A panic ends the process with a message.
 
 #![cfg(target_os = "linux")]
@@ -20,6 +22,7 @@ mod failure;
 mod gates;
 mod ids;
 mod job;
+mod machine;
 mod memory;
 mod names;
 mod observing;

@@ -84,7 +84,7 @@ impl Vcq {
             return Ok(stadd_to_bits(known.first, self.id.context));
         }
         // SAFETY: the program's promise; the region is dropped when the registration ends.
-        let region = unsafe { self.job.nic.share(at, size) }.map_err(|error| {
+        let region = unsafe { self.job.machine.share(at, size) }.map_err(|error| {
             let code = match &error {
                 ShareError::NotMapped(_) => Code::INVALID_ADDRESS,
                 ShareError::NotPrivate(_) => Code::NOT_SUPPORTED,

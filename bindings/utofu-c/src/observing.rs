@@ -6,22 +6,21 @@
 
 #![allow(unsafe_code)]
 
-use observe::{Gathering, ObserveError, RecordWriter, Recorder, observed, observed_queue};
-use rdma_fabric::{Fabric, control_queue::Queue};
+use observe::{ObserveError, ProcessRecord, Recorder, observed_queue};
+use rdma_fabric::{Fabric, Rank, control_queue::Queue};
 use std::sync::OnceLock;
 
-/// The records of this process, and where they are written when it ends.
-static RECORDS: OnceLock<(Gathering, RecordWriter)> = OnceLock::new();
+/// The record of this process.
+static RECORD: OnceLock<ProcessRecord> = OnceLock::new();
 
-/// Starts to observe `fabric`, if the launcher asks for it.
+/// Starts to record this rank, if the launcher asks for it.
 ///
 /// # Errors
 /// [`ObserveError::Variable`].
-pub(crate) fn start(fabric: &Fabric) -> Result<Option<Recorder>, ObserveError> {
-    let Some(writer) = RecordWriter::from_env()? else { return Ok(None) };
-    let gathering = Gathering::new(writer.detail, 1);
-    let recorder = gathering.begin(fabric.rank());
-    if RECORDS.set((gathering, writer)).is_ok() {
+pub(crate) fn start(rank: Rank) -> Result<Option<Recorder>, ObserveError> {
+    let Some(record) = ProcessRecord::from_env(rank)? else { return Ok(None) };
+    let recorder = record.recorder().clone();
+    if RECORD.set(record).is_ok() {
         // SAFETY: the function has the required signature and meets the module's rule.
         unsafe { libc::atexit(write) };
     }
@@ -29,16 +28,9 @@ pub(crate) fn start(fabric: &Fabric) -> Result<Option<Recorder>, ObserveError> {
 }
 
 extern "C" fn write() {
-    if let Some((gathering, writer)) = RECORDS.get()
-        && let Err(error) = writer.write(&gathering.records())
-    {
+    if let Some(Err(error)) = RECORD.get().map(ProcessRecord::write) {
         crate::job::report(&format!("utofu: error: {error}\n"));
     }
-}
-
-/// Returns the fabric for calls that are to be recorded.
-pub(crate) fn fabric(fabric: &Fabric, recorder: Option<&Recorder>) -> Fabric {
-    recorder.map_or_else(|| fabric.clone(), |recorder| observed(fabric, recorder.clone()))
 }
 
 /// Returns a queue whose commands are recorded.

@@ -60,7 +60,7 @@ impl Vcq {
     #[cold]
     pub(crate) fn strict(&self, call: &str, text: fmt::Arguments<'_>) {
         if self.checks.is_some() {
-            let rank = self.job.fabric.rank();
+            let rank = self.job.machine.rank();
             report(&format!("utofu strict: {rank}: {call}: {text}\n"));
         }
     }

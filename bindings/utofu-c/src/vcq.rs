@@ -10,7 +10,6 @@ use crate::{
     ids::{CONTEXTS, FIRST_CONTEXT, Peers, VcqId},
     job::{Job, job},
     memory::Registrations,
-    observing,
     strict::VcqChecks,
 };
 use rdma_fabric::{
@@ -194,8 +193,8 @@ fn first_free(job: &Job, tni: u8) -> Outcome<Option<Box<dyn Queue>>> {
 fn open(job: &Job, tni: u8, mode: QueueMode, at: Option<(u8, u8)>) -> Outcome<Option<Box<dyn Queue>>> {
     let spec = QueueSpec::new(mode).on(tni).depth(job.settings.toq).checked(false);
     let spec = QueueSpec { mrq_depth: job.settings.mrq, number: at.map(|(cq, _)| cq), ..spec };
-    match job.nic.open(spec, at.map(|(_, context)| context)) {
-        Ok(queue) => Ok(Some(observing::queue(&job.fabric, job.recorder.as_ref(), queue))),
+    match job.open(spec, at.map(|(_, context)| context)) {
+        Ok(queue) => Ok(Some(queue)),
         Err(FabricError::Queue(error)) if matches!(*error, QueueError::InUse(_) | QueueError::NoneFree(_)) => Ok(None),
         Err(error) => Err(of_fabric(&error)),
     }

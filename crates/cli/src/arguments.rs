@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Ends with a table: published value, ours, the deviation, the prediction of a trivial model,
     /// and whether a prediction is within its bound.
     Reproduce(Reproduce),
-    /// Start ranks of a program as processes of this machine, over shared memory.
+    /// Start ranks of a program as processes of this machine, over shared memory or a simulated network.
     ///
     /// Ends with the exit code of the first rank that failed, 0 if none did; or with the code with
     /// which a rank aborted the job, 1 if no process can have that. Ctrl-C ends all ranks.
@@ -132,6 +132,24 @@ pub(crate) enum ShapeChoice {
     All,
 }
 
+/// What the ranks of `run` communicate by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFabric {
+    /// Shared memory, by the wall clock.
+    Shm,
+    /// A simulated network, in virtual time.
+    Virt,
+}
+
+/// The machines whose networks run programs in virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Network {
+    /// PRIMEHPC FX100, Tofu2, calibrated by published figures.
+    Fx100,
+    /// Fugaku, TofuD.
+    Tofud,
+}
+
 impl Reproduce {
     /// Returns whether to run the jobs that no published figure needs.
     pub(crate) fn includes_what_if(&self) -> bool {
@@ -166,6 +184,16 @@ pub(crate) struct Run {
     /// Number of ranks.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: NonZeroUsize,
+    /// The ranks' network: shared memory, or a simulator in virtual time that runs one process at a time,
+    /// for programs over `libtofucom` on Linux.
+    #[arg(long, value_enum, default_value_t = RunFabric::Shm)]
+    pub(crate) fabric: RunFabric,
+    /// Virtual time: the machine whose times the network has. Default: fx100.
+    #[arg(long, value_enum)]
+    pub(crate) platform: Option<Network>,
+    /// Virtual time: shuffle simultaneous events by this seed; 0 keeps them in order. Default: 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// Memory that each rank can register, e.g. 64M or 1G. Default: 16G, or less where limits or more
     /// than 256 ranks require it.
     #[arg(long, value_name = "B")]

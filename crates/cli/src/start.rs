@@ -1,6 +1,6 @@
 //! `onesided run`.
 
-use crate::arguments::Run;
+use crate::arguments::{Run, RunFabric};
 use observe::{WantedReport, emit};
 use std::{error::Error, process::ExitCode};
 use tofu2_sim::{
@@ -16,6 +16,14 @@ const FEW_RANKS: usize = 256;
 
 /// Starts the ranks and returns their exit code.
 pub(crate) fn start(options: Run) -> Result<ExitCode, Box<dyn Error>> {
+    if options.fabric != RunFabric::Shm {
+        return Err("--fabric virt: ranks in virtual time are processes of Linux".into());
+    }
+    for (name, is_given) in [("--platform", options.platform.is_some()), ("--seed", options.seed.is_some())] {
+        if is_given {
+            return Err(format!("{name}: only `--fabric virt` has it").into());
+        }
+    }
     let mut program = options.program.into_iter();
     let executable = program.next().ok_or("no program given")?;
     let mut launcher = Launcher::new(options.ranks.get()).bind(options.bind).stuck_after(options.stuck_after.0);

@@ -135,7 +135,7 @@ pub struct Counts {
     pub copy_bytes: u64,
     /// Atomics posted.
     pub atomics: Atomics,
-    /// Puts with a notice. They are also counted in `puts`.
+    /// Puts with a notice, also counted in `puts`, and other commands of control queues with one.
     pub notices_sent: u64,
     /// Notices from the peer that were taken.
     pub notices_taken: u64,
@@ -188,6 +188,9 @@ pub struct RankCounts {
     pub word_waits: u64,
     /// All waits, by their kinds.
     pub waits: BTreeMap<WaitKind, Waits>,
+    /// Notices sent to and taken from each peer by control queues, which traces do not number.
+    #[serde(skip)]
+    pub(crate) of_queues: BTreeMap<u32, [u64; 2]>,
 }
 
 impl RankCounts {
@@ -197,6 +200,34 @@ impl RankCounts {
             Some(peer) => self.peers.entry(peer).or_default(),
             None => &mut self.nobody,
         }
+    }
+
+    /// Counts `notices` sent to `peer`. Returns the number of the first one among those that the fabric sent.
+    pub(crate) fn sent(&mut self, peer: Option<u32>, notices: u64) -> u64 {
+        let sent = &mut self.with(peer).notices_sent;
+        let before = *sent;
+        *sent += notices;
+        before - peer.and_then(|peer| self.of_queues.get(&peer)).map_or(0, |[sent, _]| *sent)
+    }
+
+    /// Counts a notice taken from `peer`. Returns its number among those that the fabric delivered.
+    pub(crate) fn taken(&mut self, peer: u32) -> u64 {
+        let taken = &mut self.with(Some(peer)).notices_taken;
+        let before = *taken;
+        *taken += 1;
+        before - self.of_queues.get(&peer).map_or(0, |[_, taken]| *taken)
+    }
+
+    /// Counts `notices` that a control queue sent to `peer`.
+    pub(crate) fn sent_by_queue(&mut self, peer: u32, notices: u64) {
+        self.sent(Some(peer), notices);
+        self.of_queues.entry(peer).or_default()[0] += notices;
+    }
+
+    /// Counts a notice that a control queue received from `peer`.
+    pub(crate) fn taken_by_queue(&mut self, peer: u32) {
+        self.taken(peer);
+        self.of_queues.entry(peer).or_default()[1] += 1;
     }
 
     /// Counts `operations` of one kind, which move `bytes` together.
@@ -245,10 +276,15 @@ mod tests {
         rank.with(Some(1)).waits.note(900);
         rank.with(None).flushes = 1;
         rank.note(EventKind::Xor, Some(1), 4, 32);
+        assert_eq!((rank.sent(Some(7), 1), rank.taken(7)), (0, 0));
+        rank.sent_by_queue(7, 3);
+        rank.taken_by_queue(7);
+        assert_eq!((rank.sent(Some(7), 1), rank.taken(7)), (1, 1));
         let total = rank.total();
+        assert_eq!((total.notices_sent, total.notices_taken), (5, 3));
         assert_eq!((total.puts, total.flushes, total.atomics.sum(), total.atomics.xor), (7, 1, 4, 4));
         assert_eq!(total.waits, Waits { count: 2, total_ns: 1400, longest_ns: 900 });
-        assert_eq!(rank.by_peer().map(|line| line.peer).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(rank.by_peer().map(|line| line.peer).collect::<Vec<_>>(), [1, 3, 7]);
     }
 
     #[test]

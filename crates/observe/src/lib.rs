@@ -47,6 +47,6 @@ pub use gathering::{Detail, Gathering, Watched};
 pub use observation::Observation;
 pub use observer::{observed, observed_queue};
 pub use output::{Output, emit, print};
-pub use record_files::{RECORDS_VARIABLE, RecordDirectory, RecordWriter};
+pub use record_files::{ProcessRecord, RECORDS_VARIABLE, RecordDirectory, RecordWriter};
 pub use recorder::{RankRecord, Recorder};
 pub use wanted::{PreparedReport, WantedReport};

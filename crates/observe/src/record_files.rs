@@ -6,10 +6,11 @@
 
 use crate::{
     error::{ObserveError, file},
-    gathering::Detail,
+    gathering::{Detail, Gathering},
     observation::Observation,
-    recorder::RankRecord,
+    recorder::{RankRecord, Recorder},
 };
+use rdma_fabric::Rank;
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -71,6 +72,38 @@ impl RecordDirectory {
             records.push(record.map_err(|error| ObserveError::Record { path, error })?);
         }
         Ok(Observation::new(ranks, records))
+    }
+}
+
+/// The record of a process that is one rank, for libraries whose callers own `main`.
+#[derive(Debug)]
+pub struct ProcessRecord {
+    recorder: Recorder,
+    writer: RecordWriter,
+}
+
+impl ProcessRecord {
+    /// Starts the record of `rank`, if this process's launcher requests one.
+    ///
+    /// # Errors
+    /// [`ObserveError::Variable`].
+    pub fn from_env(rank: Rank) -> Result<Option<Self>, ObserveError> {
+        let Some(writer) = RecordWriter::from_env()? else { return Ok(None) };
+        let recorder = Gathering::new(writer.detail, 1).begin(rank);
+        Ok(Some(ProcessRecord { recorder, writer }))
+    }
+
+    /// Returns the recorder, for the layer over the rank's fabric.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Writes the record as it is now.
+    ///
+    /// # Errors
+    /// [`ObserveError::File`].
+    pub fn write(&self) -> Result<(), ObserveError> {
+        self.writer.write(&[self.recorder.record()])
     }
 }
 

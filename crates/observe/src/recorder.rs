@@ -57,10 +57,7 @@ impl Recorder {
 
     /// Counts a notice that was taken. Returns its number among its poster's notices.
     pub(crate) fn taken(&self, notice: &Notice) -> u64 {
-        let mut record = self.lock();
-        let taken = &mut record.counts.with(Some(notice.from.number())).notices_taken;
-        *taken += 1;
-        *taken - 1
+        self.lock().counts.taken(notice.from.number())
     }
 }
 

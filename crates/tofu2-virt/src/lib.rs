@@ -81,6 +81,7 @@ mod nic;
 mod operation;
 mod platform;
 mod prefetch;
+pub mod program;
 mod provider;
 mod ranks;
 mod region;

@@ -1,6 +1,6 @@
 //! A rank's own memory: registering, reading and writing it.
 
-use super::{core::Core, memory::Loc, operation::same_length, provider::Me, ranks::Status};
+use super::{core::Core, memory::Loc, operation::same_length, program::ProgramMemory, provider::Me, ranks::Status};
 use rdma_fabric::{
     Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, provider::OneThread,
 };
@@ -56,6 +56,15 @@ impl Me {
     pub(super) fn alloc(&self, bytes: usize) -> Result<Region> {
         let (registration, key) = self.register(bytes)?;
         Ok(Region::new(key, bytes, None, Keep(registration)))
+    }
+
+    /// Registers memory of another process. Takes no virtual time.
+    pub(super) fn register_program(&self, memory: Box<dyn ProgramMemory>, bytes: usize) -> Result<Region> {
+        let mut core = self.world.core();
+        self.reserve(&mut core, bytes)?;
+        let key = core.memory.register_program(self.rank, bytes, memory);
+        let (registration, key) = self.registered(core, key, bytes)?;
+        Ok(Region::new(key, bytes, Some(Existing::Direct), Keep(registration)))
     }
 
     pub(super) fn alloc_symmetric(&self, bytes: usize, ring: Option<&Keyring>) -> Result<Region> {

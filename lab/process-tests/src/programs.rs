@@ -61,6 +61,15 @@ impl Compilation {
     pub fn new(package: &Path, sources: &[&str], folder: &Path) -> Option<Self> {
         let is_fortran = sources.iter().any(|source| source.ends_with(".f90"));
         let compiler = if is_fortran { "gfortran" } else { "cc" };
+        Self::by(compiler, package, sources, folder)
+    }
+
+    /// As [`Compilation::new`], with a compiler of this name.
+    ///
+    /// # Panics
+    /// If the folder cannot be created.
+    pub fn by(compiler: &str, package: &Path, sources: &[&str], folder: &Path) -> Option<Self> {
+        let is_fortran = sources.iter().any(|source| source.ends_with(".f90"));
         if !is_installed(compiler) {
             return None;
         }
@@ -115,6 +124,20 @@ impl Compilation {
         let output = self.command.output().expect("the compiler is installed");
         assert!(output.status.success(), "{:?}: {}", self.command, String::from_utf8_lossy(&output.stderr));
         self.program.clone()
+    }
+
+    /// Compiles the program with flags that the compiler may not have on this machine, such as those of
+    /// sanitizers; `None` if it fails, which is reported.
+    ///
+    /// # Panics
+    /// If the compiler cannot be started.
+    pub fn compile_with(&mut self, flags: &[&str]) -> Option<PathBuf> {
+        let output = self.command.args(flags).output().expect("the compiler is installed");
+        if output.status.success() {
+            return Some(self.program.clone());
+        }
+        println!("    SKIPPED: {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+        None
     }
 }
 

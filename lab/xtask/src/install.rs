@@ -1,5 +1,5 @@
-//! `cargo xtask install-blacs` and `install-acp`: install the libraries of the crates `blacs-c` and
-//! `acp-c`, their headers and their `pkg-config` file below one directory.
+//! `cargo xtask install-blacs`, `install-acp` and `install-utofu`: install the libraries of the crates
+//! `blacs-c`, `acp-c` and `utofu-c`, their headers and their `pkg-config` file below one directory.
 
 use clap::Args;
 use serde_json::Value;
@@ -66,6 +66,16 @@ const ACP: Installed = Installed {
     define: "",
 };
 
+const UTOFU: Installed = Installed {
+    package: "utofu-c",
+    built: "tofucom",
+    name: "tofucom",
+    description: "uTofu over shared memory between processes, or in virtual time",
+    headers: &["utofu.h"],
+    features: &[],
+    define: "",
+};
+
 /// Installs BLACS.
 pub(crate) fn blacs(options: &BlacsOptions) -> Result<ExitCode, Box<dyn Error>> {
     let wide = Installed { features: &["int64"], define: " -DBLACS_INT64", ..BLACS };
@@ -75,6 +85,11 @@ pub(crate) fn blacs(options: &BlacsOptions) -> Result<ExitCode, Box<dyn Error>> 
 /// Installs ACP.
 pub(crate) fn acp(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     run(&ACP, options)
+}
+
+/// Installs uTofu.
+pub(crate) fn utofu(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
+    run(&UTOFU, options)
 }
 
 fn run(installed: &Installed, options: &Options) -> Result<ExitCode, Box<dyn Error>> {

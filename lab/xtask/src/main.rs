@@ -86,6 +86,8 @@ enum Task {
     InstallBlacs(install::BlacsOptions),
     /// Build libacp, ACP for C programs, and install it below a directory.
     InstallAcp(install::Options),
+    /// Build libtofucom, uTofu for C programs, and install it below a directory.
+    InstallUtofu(install::Options),
     /// Kill ranks and launchers at random moments of the conformance cases; or ranks that use the
     /// lock that survives them.
     Kill(suite::KillOptions),
@@ -146,6 +148,7 @@ fn main() -> ExitCode {
         Task::Hosts(options) => hosts::run(&options),
         Task::InstallBlacs(options) => install::blacs(&options),
         Task::InstallAcp(options) => install::acp(&options),
+        Task::InstallUtofu(options) => install::utofu(&options),
         Task::Kill(options) => suite::kill(&options),
         Task::Matrix => suite::matrix(),
         #[cfg(target_os = "linux")]

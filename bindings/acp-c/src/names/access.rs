@@ -4,13 +4,13 @@
 
 use crate::{
     boundary::{call, call_or_end},
-    drive::drive,
     error::Result,
     library::Library,
     memory::address,
 };
 use acp::{AcpError, Handle, Order};
 use core::{ffi::c_int, future::Future};
+use onesided::block_on_short;
 use rdma_fabric::Amo;
 
 /// `ACP_HANDLE_NULL`.
@@ -28,7 +28,7 @@ extern "C" fn acp_copy(dst: u64, src: u64, size: usize, order: i64) -> i64 {
 /// calls: programs wait for data by looking at their memory.
 #[inline]
 fn started(library: &Library, operation: impl Future<Output = Result<Handle, AcpError>>) -> Result<i64> {
-    let handle = drive(operation)?;
+    let handle = block_on_short(operation)?;
     library.acp.advance()?;
     Ok(handle.number())
 }
@@ -81,7 +81,7 @@ compare_swaps! {
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_complete(handle: i64) {
-    call_or_end("acp_complete", (), |library| Ok(drive(library.acp.complete(Order::from_raw(handle)))?));
+    call_or_end("acp_complete", (), |library| Ok(block_on_short(library.acp.complete(Order::from_raw(handle)))?));
 }
 
 // SAFETY: as above.

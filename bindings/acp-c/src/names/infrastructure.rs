@@ -5,10 +5,10 @@
 use crate::{
     arguments::{CommandLine, text},
     boundary::{call, call_anytime},
-    drive::drive,
     start,
 };
 use core::ffi::{c_char, c_int};
+use onesided::block_on_short;
 
 /// # Safety
 /// The arguments are null, or the addresses of those of `main`.
@@ -45,7 +45,7 @@ unsafe extern "C" fn acp_abort(said: *const c_char) {
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn acp_sync() -> c_int {
-    call("acp_sync", -1, |library| Ok(drive(library.acp.sync()).map(|()| 0)?))
+    call("acp_sync", -1, |library| Ok(block_on_short(library.acp.sync()).map(|()| 0)?))
 }
 
 // SAFETY: as above.

@@ -1,6 +1,6 @@
 //! The basic layer: programs in `tests/own`, each of which describes itself in its head comment.
 
-use crate::tools::{alone, compiled, job};
+use crate::tools::{alone, compiled, job, sanitized};
 use process_tests::{child::Ended, programs::Linkage};
 use std::path::PathBuf;
 
@@ -67,6 +67,30 @@ pub(crate) fn threads_call_at_the_same_time() {
 
 pub(crate) fn all_kinds_of_memory_are_registered() {
     runs("memory", 2);
+}
+
+/// The sanitizer sees the program's accesses to memory whose pages were replaced.
+pub(crate) fn nothing_is_wrong_under_the_address_sanitizer() {
+    let Some(program) = sanitized("tests/own/first.c") else { return };
+    let mut command = process_tests::child::this_program(["launch", "2"]);
+    // The programs end with memory in use; what gives addresses names is a process that the sanitizer forks.
+    command.arg(program).env("ASAN_OPTIONS", "detect_leaks=0:symbolize=0");
+    is_well("first", 2, &crate::tools::ended(command));
+}
+
+/// A process leaves its record when it finalizes.
+pub(crate) fn operations_are_recorded_on_request() {
+    let Some(program) = program("first") else { return };
+    let records = observe::RecordDirectory::create(observe::Detail::Trace).expect("a folder for records");
+    let mut command = process_tests::child::this_program(["launch", "2"]);
+    command.arg(program).env(observe::RECORDS_VARIABLE, records.variable());
+    is_well("first", 2, &crate::tools::ended(command));
+    let observation = records.collect(2).expect("records");
+    for record in observation.records() {
+        let total = record.counts.total();
+        assert!(total.gets > 0 && total.atomics.add > 0 && record.events.is_some(), "{total:?}");
+    }
+    assert_eq!(observation.records().len(), 2);
 }
 
 pub(crate) fn another_middle_layer_is_started_and_ended() {

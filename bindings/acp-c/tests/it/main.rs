@@ -41,6 +41,8 @@ fn main() -> std::process::ExitCode {
         basic::ranks_are_permuted,
         basic::threads_call_at_the_same_time,
         basic::all_kinds_of_memory_are_registered,
+        basic::nothing_is_wrong_under_the_address_sanitizer,
+        basic::operations_are_recorded_on_request,
         basic::another_middle_layer_is_started_and_ended,
         basic::the_examples_run,
         launchers::acprun_starts_ranks,

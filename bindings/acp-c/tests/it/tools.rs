@@ -47,6 +47,15 @@ pub(crate) fn compiled(sources: &[&str], linkage: Linkage) -> Option<PathBuf> {
     Some(compilation.link_in(linked(), "acp", linkage).args(["-lpthread"]).compile())
 }
 
+/// Compiles a C source with clang's address sanitizer; `None` without it.
+pub(crate) fn sanitized(source: &str) -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compilation = Compilation::by("clang", package, &[source], &next_in(&programs()))?;
+    compilation.args([Path::new("-I"), package.join("tests/own").as_path()]);
+    compilation.link_in(linked(), "acp", Linkage::Shared).args(["-g", "-lpthread"]);
+    compilation.compile_with(&["-fsanitize=address"])
+}
+
 /// Runs a program as `ranks` ranks, started by a launcher like that of `onesided run`.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
     let mut command = this_program(["launch", &ranks.to_string()]);

@@ -10,9 +10,9 @@ use crate::{
     int::Int,
     letters::{scope, topology},
     matrix::{Sink, Source},
-    run::run,
 };
 use blacs::Precision;
+use onesided::block_on_short;
 
 pub(crate) fn gebs2d(
     routine: &'static str,
@@ -83,7 +83,8 @@ fn send(call: Call, precision: Precision, (letter, top): (u8, u8), described: De
     call.run(|library| {
         let grid = library.contexts.open(call.context)?;
         let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
-        let sent = run(grid.broadcast_send_bytes(scope, top, precision, shape, &library.lent(a, shape, precision)));
+        let sent =
+            block_on_short(grid.broadcast_send_bytes(scope, top, precision, shape, &library.lent(a, shape, precision)));
         sent.waiting_for(|| format!("{} to receive a broadcast", others(grid, scope)))
     });
 }
@@ -101,7 +102,7 @@ fn recv(
         let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
         let from = coordinates(grid, row, column)?;
         let mut a = library.lent(a, shape, precision);
-        let received = run(grid.broadcast_recv_bytes(scope, top, precision, shape, &mut a, from));
+        let received = block_on_short(grid.broadcast_recv_bytes(scope, top, precision, shape, &mut a, from));
         received.waiting_for(|| format!("a broadcast from {}", process(grid, from)))
     });
 }

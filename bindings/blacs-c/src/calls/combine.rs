@@ -13,9 +13,9 @@ use crate::{
     letters::{scope, topology},
     library::Library,
     matrix::Sink,
-    run::run,
 };
 use blacs::{Combine, Grid, Precision, Scope};
+use onesided::block_on_short;
 
 /// As destination, all processes; as leading dimension, no arrays.
 const NO: Int = -1;
@@ -124,7 +124,7 @@ fn combine<'a>(
     let (scope, top, shape) = (scope(letter)?, topology(top)?, &described.shape(call, library)?);
     let to = destination(grid, scope, to)?;
     let mut a = library.lent(a, shape, precision);
-    let combined = run(grid.combine_bytes(scope, top, kind, precision, shape, &mut a, winners, to));
+    let combined = block_on_short(grid.combine_bytes(scope, top, kind, precision, shape, &mut a, winners, to));
     combined.waiting_for(|| format!("{} to combine", others(grid, scope)))
 }
 

@@ -9,9 +9,9 @@ use crate::{
     boundary::Call,
     int::Int,
     matrix::{Sink, Source},
-    run::run,
 };
 use blacs::Precision;
+use onesided::block_on_short;
 
 pub(crate) fn gesd2d(
     routine: &'static str,
@@ -78,7 +78,7 @@ fn send(call: Call, precision: Precision, described: Described, a: Source, (row,
         let grid = library.contexts.open(call.context)?;
         let shape = &described.shape(call, library)?;
         let to = coordinates(grid, row, column)?;
-        let sent = run(grid.send_bytes(precision, shape, &library.lent(a, shape, precision), to));
+        let sent = block_on_short(grid.send_bytes(precision, shape, &library.lent(a, shape, precision), to));
         sent.waiting_for(|| format!("{} to receive", process(grid, to)))
     });
 }
@@ -88,7 +88,7 @@ fn recv(call: Call, precision: Precision, described: Described, a: Sink, (row, c
         let grid = library.contexts.open(call.context)?;
         let shape = &described.shape(call, library)?;
         let from = coordinates(grid, row, column)?;
-        let received = run(grid.recv_bytes(precision, shape, &mut library.lent(a, shape, precision), from));
+        let received = block_on_short(grid.recv_bytes(precision, shape, &mut library.lent(a, shape, precision), from));
         received.waiting_for(|| format!("a message from {}", process(grid, from)))
     });
 }

@@ -7,8 +7,8 @@ use crate::{
     int::{Int, int},
     letters::scope,
     library::enter,
-    run::run,
 };
+use onesided::block_on_short;
 
 /// The number of a process, or the coordinate of a position, that does not exist.
 const NONE: Int = -1;
@@ -49,6 +49,6 @@ pub(crate) fn barrier(routine: &'static str, context: Int, letter: u8) {
     Call { routine, context }.run(|library| {
         let grid = library.contexts.open(context)?;
         let scope = scope(letter)?;
-        run(grid.barrier(scope)).waiting_for(|| format!("{} to enter the barrier", others(grid, scope)))
+        block_on_short(grid.barrier(scope)).waiting_for(|| format!("{} to enter the barrier", others(grid, scope)))
     });
 }

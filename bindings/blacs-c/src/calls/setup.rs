@@ -7,10 +7,10 @@ use crate::{
     error::{CallError, Result},
     int::{Int, int},
     library::Library,
-    run::run,
 };
 use blacs::{BlacsError, Grid, GridMap, Order};
 use fmpl::FmplError;
+use onesided::block_on_short;
 use rdma_fabric::FabricError;
 
 pub(crate) fn pinfo(routine: &'static str, number: Integers, processes: Integers) {
@@ -30,8 +30,8 @@ pub(crate) fn gridinit(routine: &'static str, context: Integers, order: u8, rows
         let order = major(order, call, library);
         let (blacs, contexts) = library.parts()?;
         let grid = match contexts.parent(system)? {
-            None => run(blacs.grid(order, grid_rows, grid_columns)),
-            Some(parent) => run(blacs.grid_of(parent, order, grid_rows, grid_columns)),
+            None => block_on_short(blacs.grid(order, grid_rows, grid_columns)),
+            Some(parent) => block_on_short(blacs.grid_of(parent, order, grid_rows, grid_columns)),
         };
         keep(library, grid)
     });
@@ -51,8 +51,8 @@ pub(crate) fn gridmap(
         let (blacs, contexts) = library.parts()?;
         let map = map_of(processes, leading, rows, columns, blacs.processes())?;
         let grid = match contexts.parent(system)? {
-            None => run(blacs.map(&map)),
-            Some(parent) => run(blacs.map_of(parent, &map)),
+            None => block_on_short(blacs.map(&map)),
+            Some(parent) => block_on_short(blacs.map_of(parent, &map)),
         };
         keep(library, grid)
     });

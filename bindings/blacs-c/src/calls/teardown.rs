@@ -5,19 +5,19 @@ use crate::{
     boundary::{Call, NO_CONTEXT},
     int::{Int, narrow},
     library::enter,
-    run::run,
 };
+use onesided::block_on_short;
 
 pub(crate) fn freebuff(routine: &'static str, context: Int, wait: Int) {
     Call { routine, context }.run(|library| {
-        let freed = run(library.contexts.open(context)?.free_buffers(wait != 0));
+        let freed = block_on_short(library.contexts.open(context)?.free_buffers(wait != 0));
         freed.waiting_for(|| "other processes to receive what this one has sent".to_owned())
     });
 }
 
 pub(crate) fn gridexit(routine: &'static str, context: Int) {
     Call { routine, context }.run(|library| {
-        let exited = run(library.contexts.take(context)?.exit());
+        let exited = block_on_short(library.contexts.take(context)?.exit());
         exited.waiting_for(|| "the other processes to exit the grid".to_owned())
     });
 }

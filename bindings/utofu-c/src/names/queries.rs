@@ -115,7 +115,7 @@ unsafe extern "C" fn utofu_query_utofu_version(major_ver: *mut c_int, minor_ver:
 unsafe extern "C" fn utofu_query_my_coords(coords: *mut u8) -> c_int {
     code(not_null(coords).and_then(|()| job()).map(|job| {
         // SAFETY: guaranteed by the caller.
-        unsafe { give(coords.cast(), torus::coords(job.fabric.rank().number())) }
+        unsafe { give(coords.cast(), torus::coords(job.machine.rank().number())) }
     }))
 }
 

@@ -18,6 +18,8 @@ mod programs;
 mod strict;
 #[cfg(target_os = "linux")]
 mod tools;
+#[cfg(target_os = "linux")]
+mod virtual_time;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -26,6 +28,9 @@ fn main() -> std::process::ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
         return tools::launch(ranks, program, args);
+    }
+    if let Some((ranks, program, args)) = tools::simulated(&words) {
+        return tools::simulate(ranks, program, args);
     }
     let mut all = cases![
         exported::the_functions_of_the_header_are_exported,
@@ -42,6 +47,9 @@ fn main() -> std::process::ExitCode {
         launchers::variables_of_other_launchers_make_a_job,
         ends::a_loss_ends_polls,
         ends::kills_at_any_moment_leave_no_hang,
+        virtual_time::equal_runs_take_equal_virtual_time,
+        virtual_time::messages_take_the_time_of_the_machine,
+        virtual_time::virtual_time_ends_with_its_ranks,
     ];
     // A measurement.
     all.extend(cases![costs::calls_cost_at_most_twice_those_in_rust].into_iter().map(Case::ignored));

@@ -2,7 +2,7 @@
 
 use process_tests::{
     child::{self, Ended, HANG, this_program},
-    programs::{Compilation, Linkage, ended_within, is_installed, libraries, next_in, own_folder},
+    programs::{Compilation, Linkage, ended_within, next_in, own_folder},
 };
 use std::{
     fs,
@@ -24,6 +24,29 @@ pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Returns the number of ranks, the program and its arguments, if `words` ask for a run in virtual time.
+pub(crate) fn simulated(words: &[String]) -> Option<(usize, &str, &[String])> {
+    let ["simulate", ..] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] else { return None };
+    let [_, ranks, program, args @ ..] = words else { return None };
+    Some((ranks.parse().ok()?, program, args))
+}
+
+/// Runs a program as the ranks of a job in virtual time, like `onesided run --fabric virt`.
+pub(crate) fn simulate(ranks: usize, program: &str, args: &[String]) -> ExitCode {
+    let args = args.iter().map(Into::into);
+    match tofu2_stepped::Launcher::new(ranks, program.into(), args).run() {
+        Ok(ended) => {
+            let (time, hash) = (ended.run.stats.end.as_picos() / 1000, ended.run.stats.trace_hash);
+            eprintln!("simulated: {time} ns, trace {hash:016x}");
+            ExitCode::from(u8::try_from(ended.code).unwrap_or(1))
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
         }
     }
 }
@@ -63,26 +86,12 @@ fn source(name: &str) -> String {
     if name.starts_with("utofu_") { format!("{EXAMPLES}/{name}.c") } else { format!("tests/own/{name}.c") }
 }
 
-/// Compiles a program with another compiler, which adds `flags`; `None` if it fails without them, or is
-/// not installed.
+/// Compiles a program with another compiler, which adds `flags`; `None` if it fails, or is not installed.
 pub(crate) fn compiled_by(compiler: &str, flags: &[&str], name: &str) -> Option<PathBuf> {
-    if !is_installed(compiler) {
-        return None;
-    }
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = unique();
-    fs::create_dir_all(&folder).expect("a folder for the program");
-    let program = folder.join("program");
-    let mut command = Command::new(compiler);
-    command.args(["-O1", "-g", "-std=c99"]).args(flags).arg(package.join(source(name)));
-    command.arg("-I").arg(package.join("include")).arg("-I").arg(package.join(EXAMPLES));
-    command.arg("-L").arg(libraries()).arg(format!("-Wl,-rpath,{}", libraries().display()));
-    let output = command.args(["-ltofucom", "-lm", "-lpthread", "-o"]).arg(&program).output().expect("a compiler");
-    if !output.status.success() {
-        println!("    SKIPPED: {compiler} {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
-        return None;
-    }
-    Some(program)
+    let mut compilation = Compilation::by(compiler, package, &[&source(name)], &unique())?;
+    compilation.args([Path::new("-I"), package.join(EXAMPLES).as_path()]);
+    compilation.link("tofucom", Linkage::Shared).args(["-g", "-lm", "-lpthread"]).compile_with(flags)
 }
 
 /// Runs a program as `ranks` ranks.

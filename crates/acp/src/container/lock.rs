@@ -1,6 +1,8 @@
 //! Lock words in global memory.
 //!
-//! A lock word is 0, or the number of the rank that holds it plus one. It is changed only by
+//! A lock word is 0, or a mark and the number of the rank that holds it. The mark distinguishes it from
+//! other data, so that a container at a wrong address is an error and not a lock that a rank seems to
+//! hold forever. A lock word is changed only by
 //! atomics, since a put may take effect between the halves of an atomic. If it is mapped, all ranks
 //! use CPU atomics, and a call that completes [immediately](super::near) releases it by a store. A
 //! rank that finds it taken polls it a few times if it is mapped, and then sleeps for increasing
@@ -19,6 +21,9 @@ use super::finish::{Unawaited, finish, finish_at};
 use crate::{Acp, AcpError, GlobalAddress, Result, pace::Pace};
 use core::future::Future;
 use rdma_fabric::{Amo, FabricError, PutOrder, Rank};
+
+/// The upper half of the value of a lock word that is held: "lock". No address and no small number has it.
+const MARK: u64 = 0x6c6f_636b << 32;
 
 /// A lock word that this rank holds. Dropping it unlocks in the background, and reports no errors.
 #[must_use = "a lock that is dropped at once protects nothing"]
@@ -151,13 +156,13 @@ async fn release(acp: &Acp, word: GlobalAddress) -> Result<()> {
 
 /// Returns the value of a lock word that this rank holds.
 pub(super) fn holding(acp: &Acp) -> u64 {
-    u64::from(acp.rank().number()) + 1
+    MARK | u64::from(acp.rank().number())
 }
 
 /// Returns an error if the holder is lost and will never release the lock.
 #[cold]
 async fn check_alive(acp: &Acp, word: GlobalAddress, holder: u64) -> Result<()> {
-    let rank = u32::try_from(holder - 1).map(Rank::new).ok().filter(|rank| rank.index() < acp.ranks());
+    let rank = u32::try_from(holder ^ MARK).map(Rank::new).ok().filter(|rank| rank.index() < acp.ranks());
     let rank = rank.ok_or(AcpError::Damaged { address: word })?;
     match acp.probe(rank).await {
         // The rank may have unlocked before it was lost; from now on none of its operations takes

@@ -32,9 +32,7 @@ impl Observer {
                 Posted::Complete(_) | Posted::Pending(_) => {
                     counts.note(event.kind, event.peer, 1, event.bytes);
                     if event.kind == EventKind::PutNotify {
-                        let sent = &mut counts.with(event.peer).notices_sent;
-                        event.notice = Some(*sent);
-                        *sent += 1;
+                        event.notice = Some(counts.sent(event.peer, 1));
                     }
                 }
                 Posted::Full => counts.with(event.peer).full += 1,

@@ -15,7 +15,9 @@ use crate::{
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Refused, Region, Result,
-    control_queue::{Command, Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd},
+    control_queue::{
+        Command, Completion, MrqKind, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd,
+    },
     provider::{Ended, Queue, QueueSide, Queues, WaitState},
 };
 use std::task::{Context, Poll};
@@ -43,6 +45,9 @@ impl Recorder {
         let ((kind, bytes), peer) = (described(posting), target_of(posting));
         let mut record = self.lock();
         record.counts.note(kind, peer, posting.command.commands().into(), bytes);
+        if let Some(peer) = peer.filter(|_| posting.remote_notice) {
+            record.counts.sent_by_queue(peer, posting.command.commands().into());
+        }
         record.happened(Event { bytes, ..Event::new(kind, peer, now_ps) });
     }
 }
@@ -172,7 +177,11 @@ impl Queue for ObservedQueue {
     fn poll_mrq(&self) -> Result<Option<MrqNotice>> {
         let notice = self.below.poll_mrq()?;
         if let Some(notice) = &notice {
-            self.noticed.set(notice.peer.rank().number());
+            let peer = notice.peer.rank().number();
+            self.noticed.set(peer);
+            if matches!(notice.kind, MrqKind::RemotePut | MrqKind::RemoteGet | MrqKind::RemoteAtomic) {
+                self.recorder.lock().counts.taken_by_queue(peer);
+            }
         }
         Ok(notice)
     }

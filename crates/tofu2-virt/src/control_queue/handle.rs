@@ -57,12 +57,16 @@ impl<K: Keys> Queues for VirtRank<K> {
         core.queues.limits(&core.machine, me.rank)
     }
 
-    fn open(&self, mut spec: QueueSpec) -> Result<Box<dyn Queue>> {
-        let me = &*self.me;
-        let (slot, generation, id) = me.world.core().open_queue(me.rank, &spec)?;
-        (spec.engine, spec.number) = (Some(id.engine()), Some(id.number()));
-        Ok(Box::new(VirtQueue(OneThread::new(Open { me: me.clone(), slot, generation, id, spec }))))
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
+        open(&self.me, spec, None)
     }
+}
+
+/// Opens a queue of a rank, as context `context` of its CQ if that is given.
+pub(crate) fn open(me: &Me, mut spec: QueueSpec, context: Option<u8>) -> Result<Box<dyn Queue>> {
+    let (slot, generation, id) = me.world.core().open_queue(me.rank, &spec, context)?;
+    (spec.engine, spec.number) = (Some(id.engine()), Some(id.number()));
+    Ok(Box::new(VirtQueue(OneThread::new(Open { me: me.clone(), slot, generation, id, spec }))))
 }
 
 impl Open {

@@ -37,6 +37,7 @@ mod tags;
 mod toq;
 
 pub(super) use flight::{Cut, FLIGHT};
+pub(super) use handle::open;
 
 use super::{operation::Opcode, platform::QueueTable, stats::CommandCounts};
 use flight::Flights;
@@ -131,6 +132,12 @@ impl Queues {
     pub(super) fn seen_flight(&self, flight: u32) -> (u32, u64, QueueId, Opcode, u64) {
         let flight = self.flights.get(flight);
         (flight.queue, flight.slot, flight.to, flight.opcode, flight.len.into())
+    }
+
+    /// Returns the first time after `now`, in picoseconds, at which a completion of one of these queues
+    /// becomes visible; `None` if no such time is known.
+    pub(super) fn next_completion(&self, queues: &[u32], now: u64) -> Option<u64> {
+        queues.iter().filter_map(|&queue| self.get(queue).completion_at()).filter(|at| *at > now).min()
     }
 
     /// Returns the counts of commands by the stage they reached.

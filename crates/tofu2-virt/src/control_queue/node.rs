@@ -111,8 +111,15 @@ impl NodeQueues {
         self.of_engine(engine).iter().map(|cq| cq.contexts.count_ones()).sum()
     }
 
-    /// Chooses the position of a new queue.
-    pub(super) fn choose(&self, rank: u32, spec: &QueueSpec, table: &QueueTable) -> Result<QueueId, FabricError> {
+    /// Chooses the position of a new queue; its context is `context` if that is given, otherwise the
+    /// lowest that is free.
+    pub(super) fn choose(
+        &self,
+        rank: u32,
+        spec: &QueueSpec,
+        context: Option<u8>,
+        table: &QueueTable,
+    ) -> Result<QueueId, FabricError> {
         let limit = |what: &'static str, value: u8, limit: u8| {
             let queue = asked_for(rank, spec);
             FabricError::from(QueueError::Limit { queue, what, value: value.into(), limit: limit.into() })
@@ -149,7 +156,18 @@ impl NodeQueues {
             }
         };
         let cq = &self.of_engine(number.0)[usize::from(number.1)];
-        Ok(QueueId::new(Rank::new(rank), number.0, number.1, cq.contexts.trailing_ones() as u8))
+        let free = cq.contexts.trailing_ones() as u8;
+        let context = match context {
+            None => free,
+            Some(context) if context >= table.contexts => {
+                return Err(limit("the context", context, table.contexts.saturating_sub(1)));
+            }
+            Some(context) if cq.contexts >> context & 1 == 1 => {
+                return Err(QueueError::InUse(QueueId::new(Rank::new(rank), number.0, number.1, context)).into());
+            }
+            Some(context) => context,
+        };
+        Ok(QueueId::new(Rank::new(rank), number.0, number.1, context))
     }
 
     /// Records a queue at the position that [`NodeQueues::choose`] returned. Returns the queue to

@@ -30,6 +30,7 @@ impl Queues {
         rank: u32,
         sibling: Option<u32>,
         spec: &QueueSpec,
+        context: Option<u8>,
     ) -> Result<(u32, u32, QueueId)> {
         if rank >= MOST_RANKS {
             return Err(FabricError::Unsupported { feature: &"control queues of ranks above 16777215" });
@@ -41,7 +42,7 @@ impl Queues {
         }
         let here = self.nodes[node as usize].get_or_insert_with(|| Box::new(NodeQueues::new(table)));
         check_spec(rank, spec, table.depth)?;
-        let id = here.choose(rank, spec, table)?;
+        let id = here.choose(rank, spec, context, table)?;
         let space = match sibling.filter(|_| table.shared_tags) {
             Some(sibling) => self.get(sibling).space,
             None => self.new_space(),
@@ -131,10 +132,16 @@ impl Queues {
 }
 
 impl Core {
-    /// Opens a queue. Returns its slot, the slot's generation, and its id.
-    pub(super) fn open_queue(&mut self, rank: u32, spec: &QueueSpec) -> Result<(u32, u32, QueueId)> {
+    /// Opens a queue, as context `context` of its CQ if that is given. Returns its slot, the slot's
+    /// generation, and its id.
+    pub(crate) fn open_queue(
+        &mut self,
+        rank: u32,
+        spec: &QueueSpec,
+        context: Option<u8>,
+    ) -> Result<(u32, u32, QueueId)> {
         let sibling = self.ranks.queues(rank).first().copied();
-        let opened = self.queues.open(&self.machine, rank, sibling, spec)?;
+        let opened = self.queues.open(&self.machine, rank, sibling, spec, context)?;
         self.ranks.queues(rank).push(opened.0);
         Ok(opened)
     }

@@ -239,6 +239,7 @@ impl<'a, 'p> Executor<'a, 'p> {
                 Watched::Notice => Awaited::Notice,
                 Watched::Queue(..) => Awaited::Queue,
                 Watched::Gate => Awaited::Gate,
+                Watched::News => Awaited::Other,
             });
             Stuck::new(Rank::new(rank), awaited, waits.saturating_sub(1), None)
         });

@@ -1,6 +1,6 @@
 //! Reading and writing registered memory.
 
-use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC};
+use super::{super::prefetch::prefetch, Loc, Memory, ProgramMemory, SYMMETRIC};
 use bytemuck::{cast_slice, cast_slice_mut};
 
 /// Transfers longer than this, in bytes, are searched for zeros, so that long sparse ones take no
@@ -13,6 +13,15 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Memory {
+    /// Returns the memory of another process that a live place is part of, if so.
+    #[inline]
+    fn program(&self, loc: &Loc) -> Option<&dyn ProgramMemory> {
+        if loc.index & SYMMETRIC != 0 {
+            return None;
+        }
+        self.local.get(loc.rank as usize)?.as_deref()?.program(loc.index)
+    }
+
     /// Returns the words that hold a rank's part, if they were ever written, and the index at which
     /// it begins.
     #[inline]
@@ -38,6 +47,15 @@ impl Memory {
     /// Loads a word of 4 or 8 bytes, zero-extended. The place must be live and aligned.
     #[inline]
     pub(crate) fn load(&self, loc: &Loc) -> u64 {
+        if let Some(program) = self.program(loc) {
+            let (mut word, mut half) = ([0; 8], [0; 4]);
+            if loc.len == 8 {
+                program.read(loc.offset, &mut word);
+                return u64::from_ne_bytes(word);
+            }
+            program.read(loc.offset, &mut half);
+            return u32::from_ne_bytes(half).into();
+        }
         let Some((words, first)) = self.words(loc) else { return 0 };
         let at = first + (loc.offset as usize >> 3);
         if loc.len == 8 {
@@ -50,6 +68,14 @@ impl Memory {
     /// Stores a word of 4 or 8 bytes. The place must be live and aligned.
     #[inline]
     pub(crate) fn store(&mut self, loc: &Loc, value: u64) {
+        if let Some(program) = self.program(loc) {
+            if loc.len == 8 {
+                program.write(loc.offset, &value.to_ne_bytes());
+            } else {
+                program.write(loc.offset, &(value as u32).to_ne_bytes());
+            }
+            return;
+        }
         let (words, first) = self.words_mut(loc);
         let at = first + (loc.offset as usize >> 3);
         if loc.len == 8 {
@@ -81,6 +107,9 @@ impl Memory {
 
     /// Copies out of a live place; `into` has the same length.
     pub(crate) fn copy_out(&self, loc: &Loc, into: &mut [u8]) {
+        if let Some(program) = self.program(loc) {
+            return program.read(loc.offset, into);
+        }
         match self.words(loc) {
             None => into.fill(0),
             Some((words, first)) => {
@@ -109,6 +138,11 @@ impl Memory {
     /// Appends the bytes of a live place to `into`.
     pub(crate) fn append_to(&self, loc: &Loc, into: &mut Vec<u8>) {
         let len = loc.len as usize;
+        if let Some(program) = self.program(loc) {
+            let before = into.len();
+            into.resize(before + len, 0);
+            return program.read(loc.offset, &mut into[before..]);
+        }
         match self.words(loc) {
             // The system zeroes these pages lazily; none is touched.
             None if into.is_empty() && len > SPARSE => *into = vec![0; len],
@@ -123,6 +157,9 @@ impl Memory {
     /// Copies into a live place; `from` has the same length. Writing many zeros over bytes that
     /// were never written changes nothing and takes no memory.
     pub(crate) fn copy_in(&mut self, loc: &Loc, from: &[u8]) {
+        if let Some(program) = self.program(loc) {
+            return program.write(loc.offset, from);
+        }
         let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
         if !nothing {
             let (words, first) = self.words_mut(loc);

@@ -1,6 +1,6 @@
 //! Storage of regions: its accounting, and the table of one rank's own regions.
 
-use super::SYMMETRIC;
+use super::{ProgramMemory, SYMMETRIC};
 use crate::JobError;
 use rdma_fabric::RegionKey;
 use std::panic::resume_unwind;
@@ -79,7 +79,7 @@ pub(super) struct LocalTable {
     free: Vec<u32>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct LocalRegion {
     /// Incremented when the region is deregistered.
     generation: u32,
@@ -87,6 +87,8 @@ struct LocalRegion {
     bytes: usize,
     /// Empty until first written.
     words: Box<[u64]>,
+    /// The memory of another process that the region is, instead of `words`.
+    program: Option<Box<dyn ProgramMemory>>,
 }
 
 impl LocalTable {
@@ -95,7 +97,7 @@ impl LocalTable {
             Some(index) => index,
             None => {
                 let index = u32::try_from(self.regions.len()).ok().filter(|&i| i < SYMMETRIC)?;
-                self.regions.push(LocalRegion { generation: 0, live: false, bytes: 0, words: Box::default() });
+                self.regions.push(LocalRegion::default());
                 index
             }
         };
@@ -108,6 +110,7 @@ impl LocalTable {
     pub(super) fn deregister(&mut self, index: u32, stored: &mut Stored) -> usize {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
+        region.program = None;
         stored.drop(&mut region.words);
         // An entry whose generations are exhausted is never reused.
         if let Some(next) = region.generation.checked_add(1) {
@@ -126,6 +129,16 @@ impl LocalTable {
             }
             _ => Err(Gone::Never),
         }
+    }
+
+    /// Lets a live region be memory of another process.
+    pub(super) fn set_program(&mut self, key: RegionKey, memory: Box<dyn ProgramMemory>) {
+        self.regions[key.index as usize].program = Some(memory);
+    }
+
+    #[inline]
+    pub(super) fn program(&self, index: u32) -> Option<&dyn ProgramMemory> {
+        self.regions[index as usize].program.as_deref()
     }
 
     #[inline]

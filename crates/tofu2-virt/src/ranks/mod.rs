@@ -140,6 +140,11 @@ impl Ranks {
         self.status_of(rank) == Some(Status::Running)
     }
 
+    /// Returns the first rank that was lost, if any was.
+    pub(super) fn first_lost(&self) -> Option<u32> {
+        self.first_lost
+    }
+
     #[inline]
     pub(super) fn is_lost(&self, rank: u32) -> bool {
         self.first_lost.is_some() && self.states[rank as usize].status == Status::Lost

@@ -13,6 +13,8 @@ pub(crate) enum Watched {
     Queue(u32, QueueReport),
     /// The end of a barrier-gate operation, which wakes the rank when it happens.
     Gate,
+    /// Any report of the rank's own queues, any write of the network to its memory.
+    News,
 }
 
 /// The kinds of reports that a wait for a control queue may await.
@@ -33,7 +35,7 @@ pub(super) struct Watch {
     pub(super) what: Watched,
     /// A rank on which the wait depends and that has not left. It wakes the waiter when it leaves.
     dependency: Option<u32>,
-    /// For a queue: the waiter was woken and has not checked since.
+    /// For a queue or news: the waiter was woken and has not checked since.
     notified: bool,
     /// The number of waiting ranks, if no event can happen any longer.
     deadlock: Option<u32>,
@@ -45,8 +47,19 @@ impl RankState {
     pub(super) fn waits_for(&self, bytes: &Loc) -> bool {
         self.watching > 0
             && self.extra.as_deref().is_some_and(|extra| {
-                extra.watches.iter().any(|watch| matches!(&watch.what, Watched::Word(word) if word.overlaps(bytes)))
+                extra.watches.iter().any(|watch| match &watch.what {
+                    Watched::Word(word) => word.overlaps(bytes),
+                    Watched::News => true,
+                    _ => false,
+                })
             })
+    }
+
+    /// Records that something happened for which waits for news were registered.
+    fn notify_news(&mut self) {
+        for watch in self.existing().into_iter().flat_map(|extra| &mut extra.watches) {
+            watch.notified |= watch.what == Watched::News;
+        }
     }
 }
 
@@ -168,6 +181,7 @@ impl Ranks {
             return self.touched_somewhere(bytes);
         }
         if self.at(bytes.rank).waits_for(bytes) {
+            self.at(bytes.rank).notify_news();
             self.wake(bytes.rank);
         }
     }
@@ -187,10 +201,12 @@ impl Ranks {
             && state.existing().is_some_and(|extra| {
                 let mut wakes = false;
                 for watch in &mut extra.watches {
-                    if let Watched::Queue(other, what) = watch.what
-                        && other == queue
-                        && report.is_none_or(|report| report == what)
-                    {
+                    let is_awaited = match watch.what {
+                        Watched::Queue(other, what) => other == queue && report.is_none_or(|report| report == what),
+                        Watched::News => true,
+                        _ => false,
+                    };
+                    if is_awaited {
                         wakes |= !std::mem::replace(&mut watch.notified, true);
                     }
                 }
@@ -221,6 +237,12 @@ impl Ranks {
             }
         }
         any
+    }
+
+    /// Returns whether a registered wait was notified.
+    pub(crate) fn is_notified(&mut self, rank: u32, id: u32) -> bool {
+        let watches = self.at(rank).existing().map_or(&[][..], |extra| &extra.watches);
+        watches.iter().any(|watch| watch.id == id && watch.notified)
     }
 
     /// Records that a wait for a queue has checked and will continue. Returns the error if the wait

@@ -26,8 +26,34 @@ static START: AtomicUsize = AtomicUsize::new(0);
 static END: AtomicUsize = AtomicUsize::new(0);
 /// The number of times that pages were replaced.
 static REPLACED: AtomicUsize = AtomicUsize::new(0);
-/// The last fault outside protected pages that was tried again, and the count of replacements then.
-static RETRIED: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(usize::MAX)];
+/// Each thread's last fault outside protected pages that was tried again.
+static RETRIED: [Retried; 128] = [const { Retried::new() }; 128];
+
+/// A thread's number, 0 for none; the address of its fault, and the count of replacements then.
+struct Retried {
+    thread: AtomicUsize,
+    address: AtomicUsize,
+    count: AtomicUsize,
+}
+
+impl Retried {
+    const fn new() -> Self {
+        Retried { thread: AtomicUsize::new(0), address: AtomicUsize::new(0), count: AtomicUsize::new(usize::MAX) }
+    }
+
+    /// Returns the record of this thread. Threads share records once more than all had faults.
+    fn of_this_thread() -> &'static Self {
+        // SAFETY: a system call without arguments.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as usize;
+        let (after, before) = (&RETRIED[thread % RETRIED.len()..], &RETRIED[..thread % RETRIED.len()]);
+        let is_own = |record: &&Self| {
+            let claimed = record.thread.compare_exchange(0, thread, SeqCst, SeqCst);
+            claimed.is_ok() || claimed == Err(thread)
+        };
+        after.iter().chain(before).find(is_own).unwrap_or(&RETRIED[thread % RETRIED.len()])
+    }
+}
+
 /// The handler that was installed before, never freed; null if there was none.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
@@ -105,9 +131,10 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
     }
     // The page may have been replaced between the fault and now: one retry shows that.
     let count = REPLACED.load(Acquire);
-    let same = RETRIED[0].swap(address, SeqCst) == address && RETRIED[1].load(Acquire) == count;
+    let retried = Retried::of_this_thread();
+    let same = retried.address.swap(address, SeqCst) == address && retried.count.load(Acquire) == count;
     if !same && count != 0 {
-        RETRIED[1].store(count, Release);
+        retried.count.store(count, Release);
         return;
     }
     pass_on(signal, info, context);
