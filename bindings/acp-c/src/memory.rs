@@ -167,5 +167,5 @@ impl Library {
 /// [`CallError::NoAddress`].
 #[inline]
 pub(crate) fn address(bits: u64) -> Result<GlobalAddress> {
-    GlobalAddress::from_bits(bits).ok_or(CallError::NoAddress(bits))
+    GlobalAddress::from_bits(bits).ok_or_else(|| CallError::NoAddress(bits))
 }

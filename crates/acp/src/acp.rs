@@ -57,6 +57,9 @@ struct Inner {
     /// The last operation such that it and all earlier ones are complete, and all failures among
     /// them have been reported. Written only while the turn of `state` is held.
     settled: AtomicI64,
+    /// The last operation known to be complete together with all earlier ones, visible or not. Written as
+    /// `settled` is.
+    over: AtomicI64,
     channels: Shared<Channels>,
     /// The number of this rank, which a reset changes.
     me: AtomicU32,
@@ -104,10 +107,10 @@ impl Acp {
                 queue.running().await?;
             }
             let state = Shared::new(options.threads, state);
-            let settled = AtomicI64::new(0);
+            let (settled, over) = (AtomicI64::new(0), AtomicI64::new(0));
             world.barrier().await?;
             let (me, world) = (AtomicU32::new(fabric.rank().number()), Mutex::new(Some(world)));
-            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, settled, me, world }) })
+            Ok(Acp { inner: Arc::new(Inner { fabric, options, state, channels, settled, over, me, world }) })
         });
         started
     }
@@ -186,6 +189,7 @@ impl Acp {
         }
         let mut before = self.with(|state| {
             self.settle(0);
+            self.passed(0);
             core::mem::replace(state, begun)
         })?;
         if let Some(queue) = before.queue.take() {
@@ -286,6 +290,18 @@ impl Acp {
     #[inline(always)]
     pub(crate) fn settle(&self, last: i64) {
         self.inner.settled.store(last, Release);
+    }
+
+    /// Returns whether an operation and all earlier ones are known to be over, visible or not.
+    #[inline(always)]
+    pub(crate) fn is_over(&self, handle: Handle) -> bool {
+        handle.0 <= self.inner.over.load(Acquire)
+    }
+
+    /// Publishes that all operations up to this one are over. The caller holds the turn of `state`.
+    #[inline(always)]
+    pub(crate) fn passed(&self, last: i64) {
+        self.inner.over.store(last, Release);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Waiting for operations.
 
-use crate::{Acp, Order, Result, queue::more_complete, state::State};
+use crate::{Acp, Handle, Order, Result, queue::more_complete, state::State};
 use core::{
     future::{Future, poll_fn},
     pin::pin,
@@ -96,18 +96,22 @@ impl Acp {
         }
     }
 
-    /// Starts and completes operations in flight as far as that is possible without waiting. A program
-    /// that then waits for their effects outside of this crate, such as for a word of its memory, calls
-    /// this after issuing them; helpers need no such call.
+    /// Starts and completes operations in flight as far as that is possible without waiting, unless `until`
+    /// and all earlier ones are complete. A program that then waits for their effects outside of this crate,
+    /// such as for a word of its memory, calls this after issuing them; helpers need no such call.
     ///
     /// # Errors
     /// [`AcpError::OtherThread`](crate::AcpError::OtherThread).
     #[inline]
-    pub fn advance(&self) -> Result<()> {
+    pub fn advance(&self, until: Handle) -> Result<()> {
+        if self.is_over(until) {
+            return Ok(());
+        }
         self.with(|state| {
-            if state.engine.len() > 0 {
-                let mut cx = Context::from_waker(Waker::noop());
-                while state.engine.len() > 0 && state.engine.poll_front(&mut cx).is_ready() {}
+            let mut cx = Context::from_waker(Waker::noop());
+            while state.engine.len() > 0 && state.engine.poll_front(&mut cx).is_ready() {}
+            if state.engine.len() == 0 {
+                self.passed(state.engine.over());
             }
         })
     }

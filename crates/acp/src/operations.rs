@@ -136,6 +136,7 @@ impl<'a> Copy<'a> {
         self.acp.fabric().direct().copy_at(to, from, self.bytes)?;
         counters.add_copy(*me, self.to, self.from, self.bytes);
         let handle = engine.count_over(true);
+        self.acp.passed(handle.0);
         state.serve_now();
         Some(handle)
     }
@@ -181,6 +182,7 @@ impl<'a, W: AtomicWord> Atomic<'a, W> {
         let put = fabric.direct().put_word_at(own, at, before);
         counters.add_atomic(*me, self.word, &self.amo);
         let handle = engine.count_over(false);
+        self.acp.passed(handle.0);
         if put.is_none() {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });
         }

@@ -25,11 +25,12 @@ extern "C" fn acp_copy(dst: u64, src: u64, size: usize, order: i64) -> i64 {
 }
 
 /// Returns the number of an operation once it is issued. Operations then proceed without further
-/// calls: programs wait for data by looking at their memory.
-#[inline]
+/// calls: programs wait for data by looking at their memory. Always inlined: passing an operation through
+/// memory costs as much as a lock.
+#[inline(always)]
 fn started(library: &Library, operation: impl Future<Output = Result<Handle, AcpError>>) -> Result<i64> {
     let handle = block_on_short(operation)?;
-    library.acp.advance()?;
+    library.acp.advance(handle)?;
     Ok(handle.number())
 }
 

@@ -14,8 +14,8 @@ const MOST_SLOTS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// Empty, or with a power of two as its length. The cache is direct-mapped: each region can be
-    /// in one slot only.
+    /// Empty, or with a power of two as its length. Each region can be in two slots, its own and the
+    /// other one of a pair, so that two regions used in turn do not replace each other: a copy has two.
     slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
     entries: BTreeMap<RegionId, Entry>,
 }
@@ -31,23 +31,34 @@ impl Cache {
     /// Returns the resolved region.
     #[inline(always)]
     pub(super) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
-        match self.slots.get(slot_of(id, self.slots.len())) {
+        let slot = slot_of(id, self.slots.len());
+        match self.slots.get(slot) {
             Some(Some((there, span))) if *there == id => Some(span),
-            _ => None,
+            _ => match self.slots.get(slot ^ 1) {
+                Some(Some((there, span))) if *there == id => Some(span),
+                _ => None,
+            },
         }
     }
 
-    /// Stores a resolved region, replacing another one if necessary.
+    /// Stores a resolved region, replacing another one if necessary: of its pair, the one stored earlier.
     pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
             let slots = self.slots.len();
-            match self.slots.get_mut(slot_of(id, slots)) {
-                Some(slot) if slots == MOST_SLOTS || slot.as_ref().is_none_or(|(there, _)| *there == id) => {
-                    *slot = Some((id, span));
-                    return;
-                }
-                _ => self.grow(),
+            let own = slot_of(id, slots);
+            let pair = [own, own ^ 1];
+            let holds = |slot: &usize| self.slots.get(*slot).and_then(Option::as_ref).map(|(there, _)| *there);
+            let known = pair.into_iter().find(|slot| holds(slot) == Some(id));
+            let free = || pair.into_iter().find(|slot| *slot < slots && holds(slot).is_none());
+            if let Some(slot) = known.or_else(free) {
+                self.slots[slot] = Some((id, span));
+                return;
             }
+            if slots == MOST_SLOTS {
+                self.slots[own ^ 1] = self.slots[own].replace((id, span));
+                return;
+            }
+            self.grow();
         }
     }
 
@@ -56,7 +67,10 @@ impl Cache {
         let slots = (self.slots.len() * 2).max(2);
         let old = core::mem::replace(&mut self.slots, (0..slots).map(|_| None).collect());
         for (id, span) in old.into_iter().flatten() {
-            self.slots[slot_of(id, slots)] = Some((id, span));
+            let own = slot_of(id, slots);
+            // Those of one pair come from one pair.
+            let slot = if self.slots[own].is_none() { own } else { own ^ 1 };
+            self.slots[slot] = Some((id, span));
         }
     }
 
@@ -78,11 +92,11 @@ impl Cache {
     /// Removes a region that no longer exists.
     pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
-        let slots = self.slots.len();
-        if let Some(slot) = self.slots.get_mut(slot_of(id, slots))
-            && slot.as_ref().is_some_and(|(there, _)| *there == id)
-        {
-            *slot = None;
+        let own = slot_of(id, self.slots.len());
+        for slot in [own, own ^ 1] {
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.take_if(|(there, _)| *there == id);
+            }
         }
     }
 }

@@ -45,6 +45,11 @@ where
 /// The offset of [`meet`]'s counters in starter memory, beyond the words that tests use.
 const MEETINGS: u64 = 1024;
 
+/// Returns the value of a lock word that a rank holds.
+pub(crate) fn held_by(rank: u32) -> u64 {
+    0x6c6f_636b << 32 | u64::from(rank)
+}
+
 /// Waits until all of `ranks`, including the caller, have made the call number `turn` of this
 /// function. Unlike a sync, it works before and after the loss of a rank: no rank returns while
 /// another one still needs a reply from it.

@@ -1,6 +1,6 @@
 //! The heap: allocations do not overlap, all of them are freed, and misuse changes nothing.
 
-use crate::harness::{everywhere, meet, survivors};
+use crate::harness::{everywhere, held_by, meet, survivors};
 use acp::{Acp, AcpError, GlobalAddress, Options, Result};
 use core::time::Duration;
 use fastrand::Rng;
@@ -242,7 +242,7 @@ fn a_lost_holder_is_an_error_for_all() {
         acp.sync().await?;
         if acp.rank().number() == 2 {
             let lock = block.checked_sub(block.offset()).expect("in the region");
-            assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: 3u64 }).await?, 0);
+            assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: held_by(2) }).await?, 0);
             meet(&acp, &fabric, &[0, 1, 2], 0).await?;
             return Err("lost".into());
         }

@@ -1,6 +1,6 @@
 //! The loss of a rank: its reported number, and the state that it leaves behind.
 
-use crate::harness::survivors;
+use crate::harness::{held_by, survivors};
 use acp::{Acp, AcpError, Mode, Options, Order};
 use checks::jobs::virtual_time;
 use rdma_fabric::{
@@ -39,7 +39,7 @@ fn a_lost_rank_has_its_number_after_a_reset() {
             if acp.rank() == lost {
                 // The failing rank holds the lock of another rank's heap.
                 let lock = block.checked_sub(block.offset()).expect("in the region");
-                acp.store(lock, 1u64).await?;
+                acp.store(lock, held_by(0)).await?;
                 // The others have completed set-up.
                 while acp.load::<u64>(own).await? < u64::from(RANKS) - 1 {
                     acp.while_serving(fabric.sleep(Duration::from_micros(100))).await;

@@ -1,7 +1,7 @@
 //! Lost ranks, and cancelled calls.
 
 use super::{begin, concurrent::shared};
-use crate::harness::{everywhere, meet, survivors};
+use crate::harness::{everywhere, held_by, meet, survivors};
 use acp::{AcpError, GlobalAddress, Map};
 use core::time::Duration;
 use rdma_fabric::{Amo, Fabric, FabricError, ProgramResult, Rank};
@@ -26,7 +26,7 @@ fn a_lost_holder_is_an_error_for_its_slot_alone() {
         if acp.rank().number() == 2 {
             let slots = acp.load::<u64>(map.address().offset_by(8)?).await?;
             let lock = GlobalAddress::from_bits(slots).expect("the directory's second word");
-            assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: 3u64 }).await?, 0);
+            assert_eq!(acp.fetch(lock, Amo::CompareSwap { expected: 0, new: held_by(2) }).await?, 0);
             meet(&acp, &fabric, &[0, 1, 2], 0).await?;
             return Err("lost".into());
         }
