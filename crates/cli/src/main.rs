@@ -16,7 +16,7 @@ mod runs;
 mod simulate;
 mod start;
 
-use arguments::{Arguments, Command, RunFabric};
+use arguments::{Arguments, Command};
 use observe::emit;
 use std::{error::Error, process::ExitCode};
 
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let ended = Arguments::from_command_line(std::env::args_os()).and_then(|arguments| match arguments.command {
         Command::Reproduce(options) => reproduce::reproduce(&options),
         #[cfg(target_os = "linux")]
-        Command::Run(options) if options.fabric == RunFabric::Virt => simulate::simulate(options),
+        Command::Run(options) if options.fabric == arguments::RunFabric::Virt => simulate::simulate(options),
         Command::Run(options) => start::start(options),
         Command::Goal(options) => goal::goal(&options),
         Command::Info(options) => info::info(&options),

@@ -68,5 +68,5 @@ pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use queues::format::machine::QueueMachine;
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};
 pub use tofu2_job::{Awaited, HelperFailed, JobError, Stuck, Whom};
-pub use waiting::block_on::{block_on, block_on_short};
 pub use waiting::watchdog::{NoBound, StuckAfter};
+pub use waiting::{block_on::block_on, block_on_short::block_on_short};

@@ -9,7 +9,17 @@ use process_tests::{
     programs::Linkage,
 };
 use rdma_fabric::{Amo, ProgramResult, Rank};
-use std::{collections::BTreeMap, future::Future, path::Path, time::Instant};
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    hint::black_box,
+    path::Path,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+    },
+    time::Instant,
+};
 
 const BATCHES: usize = 15;
 const TIMES: u32 = 100_000;
@@ -24,11 +34,28 @@ pub(crate) fn c_beside_rust() {
         command.arg(Path::new(&this)).arg("figures-of-rust");
         command
     }));
+    let (added, copied) = of_memory();
     for (figure, c) in &in_c {
         let rust = in_rust.get(figure).copied().unwrap_or(f64::NAN);
-        println!("    {figure}: C {c:.1} ns, Rust {rust:.1} ns, ratio {:.2}", c / rust);
+        let bare = if figure.starts_with("add") { added } else { copied };
+        println!("    {figure}: C {c:.1} ns, Rust {rust:.1} ns, memory {bare:.1} ns, C to Rust {:.2}", c / rust);
     }
     assert!(!in_c.is_empty() && in_c.len() == in_rust.len());
+}
+
+/// Measures the accesses of a fetch-and-add that stores the previous value, and of a copy of 8 bytes.
+fn of_memory() -> (f64, f64) {
+    let (from, to) = (black_box(&AtomicU64::new(0)), black_box(&AtomicU64::new(0)));
+    (least(|| to.store(from.fetch_add(1, SeqCst), Relaxed)), least(|| to.store(from.load(Relaxed), Relaxed)))
+}
+
+fn least(access: impl Fn()) -> f64 {
+    let batch = |_| {
+        let start = Instant::now();
+        (0..TIMES).for_each(|_| black_box(&access)());
+        start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
+    };
+    (0..BATCHES).map(batch).fold(f64::INFINITY, f64::min)
 }
 
 fn figures(ended: &Ended) -> BTreeMap<String, f64> {

@@ -8,7 +8,14 @@ use fabric_offload::{
 use onesided::Backend;
 use process_tests::programs::Linkage;
 use rdma_fabric::Amo;
-use std::time::Instant;
+use std::{
+    hint::black_box,
+    sync::atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, SeqCst},
+    },
+    time::Instant,
+};
 
 /// As in `bench.c`.
 const BATCHES: usize = 201;
@@ -52,6 +59,17 @@ fn in_rust() -> Vec<(String, f64)> {
     puts.into_iter().chain([("add".to_owned(), add)]).collect()
 }
 
+/// Measures the accesses of memory alone: the bytes of a put, or a fetch-and-add that stores the previous
+/// value.
+fn of_memory(what: &str) -> f64 {
+    let Some(len) = what.strip_prefix("put").and_then(|len| len.parse().ok()) else {
+        let (word, value) = (black_box(&AtomicU64::new(0)), black_box(&AtomicU64::new(0)));
+        return median(|| value.store(word.fetch_add(1, SeqCst), Relaxed));
+    };
+    let (from, mut to) = (vec![1u8; len], vec![0u8; len]);
+    median(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)))
+}
+
 /// Prints both, and compares them if everything is optimised.
 pub(crate) fn calls_cost_at_most_twice_those_in_rust() {
     let Some(program) = compiled("bench", Linkage::Shared) else { return };
@@ -59,7 +77,7 @@ pub(crate) fn calls_cost_at_most_twice_those_in_rust() {
     assert_eq!(ended.code(), Some(0), "{ended}");
     for (line, (what, rust)) in ended.out.lines().zip(in_rust()) {
         let c = line.strip_prefix(&what).and_then(|rest| rest.trim().parse::<f64>().ok()).expect("a time");
-        println!("    {what}: {c:.1} ns in C, {rust:.1} ns in Rust");
+        println!("    {what}: {c:.1} ns in C, {rust:.1} ns in Rust, {:.1} ns of memory", of_memory(&what));
         assert!(cfg!(debug_assertions) || c <= 2.0 * rust, "{what}: {c} ns in C, {rust} ns in Rust");
     }
 }

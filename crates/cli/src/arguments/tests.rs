@@ -35,6 +35,23 @@ fn the_separator_of_run_keeps_its_meaning() {
 }
 
 #[test]
+fn run_has_shared_memory_unless_a_network_is_simulated() {
+    for (line, wanted) in [
+        ("onesided run -n 2 -- prog", (RunFabric::Shm, None, None)),
+        (
+            "onesided run --fabric virt --platform tofud --seed 3 -n 2 -- prog",
+            (RunFabric::Virt, Some(Network::Tofud), Some(3)),
+        ),
+    ] {
+        match parse(line).expect(line).command {
+            Command::Run(run) => assert_eq!((run.fabric, run.platform, run.seed), wanted, "{line}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    assert!(parse("onesided run --fabric cluster -n 2 -- prog").is_err());
+}
+
+#[test]
 fn queue_statistics_are_off_by_default() {
     for (line, wanted) in [
         ("onesided run -n 2 -- prog --progress-thread", (false, false)),

@@ -47,25 +47,6 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     run(&mut |cx| poll_apart(future.as_mut(), cx))
 }
 
-/// As [`block_on`], for futures that mostly complete when they are first polled: then it takes one poll
-/// and no allocation. For libraries whose callers are not Rust, at each call.
-///
-/// # Panics
-/// As [`block_on`].
-#[inline]
-pub fn block_on_short<F: Future>(future: F) -> F::Output {
-    #[cold]
-    #[inline(never)]
-    fn wait<F: Future>(future: F) -> F::Output {
-        block_on(future)
-    }
-    let mut future = pin!(future);
-    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(out) => out,
-        Poll::Pending => wait(future),
-    }
-}
-
 /// Polls until `poll` is ready. Compiled once for each type of output, not for each program.
 fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let signal =
@@ -313,22 +294,5 @@ struct FrameGuard {
 impl Drop for FrameGuard {
     fn drop(&mut self) {
         FRAMES.with_borrow_mut(|frames| drop(frames.pop()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::block_on_short;
-    use core::{future::poll_fn, task::Poll};
-
-    #[test]
-    fn a_future_that_is_pending_at_first_is_awaited() {
-        let mut polls = 0;
-        let polled = block_on_short(poll_fn(|cx| {
-            polls += 1;
-            cx.waker().wake_by_ref();
-            if polls < 3 { Poll::Pending } else { Poll::Ready(polls) }
-        }));
-        assert_eq!((polled, block_on_short(async { 1 })), (3, 1));
     }
 }

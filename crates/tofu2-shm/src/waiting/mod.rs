@@ -6,6 +6,7 @@
 //! [`watchdog`], which detects deadlocked jobs from the [`report`]s of parked ranks.
 
 pub(crate) mod block_on;
+pub(crate) mod block_on_short;
 pub(crate) mod doorbell;
 pub(crate) mod report;
 pub(crate) mod wait;

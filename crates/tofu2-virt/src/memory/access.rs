@@ -1,6 +1,6 @@
 //! Reading and writing registered memory.
 
-use super::{super::prefetch::prefetch, Loc, Memory, ProgramMemory, SYMMETRIC};
+use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC};
 use bytemuck::{cast_slice, cast_slice_mut};
 
 /// Transfers longer than this, in bytes, are searched for zeros, so that long sparse ones take no
@@ -13,15 +13,6 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Memory {
-    /// Returns the memory of another process that a live place is part of, if so.
-    #[inline]
-    fn program(&self, loc: &Loc) -> Option<&dyn ProgramMemory> {
-        if loc.index & SYMMETRIC != 0 {
-            return None;
-        }
-        self.local.get(loc.rank as usize)?.as_deref()?.program(loc.index)
-    }
-
     /// Returns the words that hold a rank's part, if they were ever written, and the index at which
     /// it begins.
     #[inline]

@@ -3,16 +3,16 @@
 //! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
 //! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
 //! region on each of many ranks costs only its size, not an allocation per rank. A region can also
-//! be memory of another process ([`ProgramMemory`]), which stores it.
+//! be memory of another process ([`program`]), which stores it.
 
 mod access;
+mod program;
 mod storage;
 mod symmetric;
 
 pub(super) use access::{SPARSE, is_zero};
 pub(super) use storage::NoStorage;
 
-use crate::program::ProgramMemory;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::collections::BTreeMap;
 use storage::{Gone, LocalTable, Stored};
@@ -125,20 +125,6 @@ impl Memory {
             .get_or_insert_default()
             .register(bytes)
             .ok_or(FabricError::TooManyRegions { rank: Rank::new(rank), limit: SYMMETRIC as usize })
-    }
-
-    /// Registers memory of another process, of `bytes` bytes.
-    pub(super) fn register_program(
-        &mut self,
-        rank: u32,
-        bytes: usize,
-        memory: Box<dyn ProgramMemory>,
-    ) -> Result<RegionKey> {
-        let key = self.register(rank, bytes)?;
-        if let Some(table) = self.local.get_mut(rank as usize).and_then(Option::as_deref_mut) {
-            table.set_program(key, memory);
-        }
-        Ok(key)
     }
 
     /// Frees the rank's part of the region that is registered under a key of this index. Returns

@@ -1,7 +1,7 @@
 //! Storage of regions: its accounting, and the table of one rank's own regions.
 
-use super::{ProgramMemory, SYMMETRIC};
-use crate::JobError;
+use super::SYMMETRIC;
+use crate::{JobError, program::ProgramMemory};
 use rdma_fabric::RegionKey;
 use std::panic::resume_unwind;
 use tofu2_job::available::{self, Left, STEP};
