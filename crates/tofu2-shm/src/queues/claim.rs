@@ -1,23 +1,28 @@
 //! The rank that executes a session queue's commands, and its progress.
 //!
 //! A CPU that makes commands of a queue executable, by advancing its session offset or by posting
-//! into credit, executes them if no other CPU is doing so, and otherwise sets a flag for that CPU:
+//! into credit, executes them if no other CPU is doing so, and otherwise leaves them to that CPU,
+//! which looks again after it has released the claim:
 //!
 //! ```text
 //! advancer                                poster
 //! A1  add to `scheduled`                  S1  write the descriptor, then `started`
 //! A2  full barrier                        S2  full barrier
-//! A3  take the claim, or set AGAIN        S3  if there is credit: as A3
+//! A3  take the claim, unless it is        S3  as A3
+//!     taken or no command is due
 //!
 //! executor, having taken the claim
 //! E1  read `started` and `scheduled`; execute what both allow
-//! E2  release the claim if AGAIN is not set; else clear it and go to E1
+//! E2  release the claim; full barrier
+//! E3  if `started` or `scheduled` has changed since E1: take the claim, unless it is taken, and
+//!     go to E1
 //! ```
-//! The claim word is changed only by read-modify-writes: if A3 finds the claim taken, then E2 comes
-//! after it, finds AGAIN, and the next E1 sees A1. If A3 takes the claim, then E1 sees all that the
-//! last executor saw, and A1. A poster that finds no credit leaves: the barriers ensure that either
-//! its S3 sees A1 or the advancer's E1 sees S1. A poster that executes A3 in any case, because it
-//! has seen credit, needs no barrier: the next holder of the claim sees S1 through the claim.
+//! These are store-buffer races, with a barrier on both sides. Of an advancer and a poster, at least
+//! one sees the other's word, so one of them finds the command due. If A3 finds the claim taken,
+//! either it sees E2, or E3 sees A1. Trying to take the claim includes a barrier, so a poster that
+//! has seen credit, and tries in any case, needs no other. A rank that waits at one of its queues holds the claims of its
+//! session queues between its looks ([`super::queue`]): then commands are executed by the CPU
+//! whose caches hold them.
 //!
 //! `scheduled` is a count, so concurrent advances add up.
 //!
@@ -28,49 +33,16 @@
 //! writing them again changes nothing); *past* (other ranks may have seen the effects, so they must
 //! not be repeated).
 
-use crate::{memory::word::Word, queues::format::ring};
-use core::sync::atomic::{
-    AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
-};
+mod fencing;
 
-/// A word in which advances are counted or commands announced. The tests implement it for loom's
-/// words.
-pub(crate) trait Fencing: Word {
-    /// Adds, makes a full barrier, and returns the sum.
-    fn add_and_fence(&self, more: u64) -> u64;
-    /// Stores, and makes a full barrier.
-    fn store_and_fence(&self, value: u64);
-}
-
-/// Makes a full barrier after a sequentially consistent read-modify-write, which is itself a full
-/// barrier on x86-64.
-#[inline(always)]
-fn fence_after_rmw() {
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    core::sync::atomic::fence(SeqCst);
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    core::sync::atomic::compiler_fence(SeqCst);
-}
-
-impl Fencing for AtomicU64 {
-    #[inline(always)]
-    fn add_and_fence(&self, more: u64) -> u64 {
-        let sum = self.fetch_add(more, SeqCst).wrapping_add(more);
-        fence_after_rmw();
-        sum
-    }
-    #[inline(always)]
-    fn store_and_fence(&self, value: u64) {
-        self.swap(value, SeqCst);
-        fence_after_rmw();
-    }
-}
+use crate::queues::format::ring;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+pub(crate) use fencing::Fencing;
 
 /// The words that determine the executing rank and the commands to execute.
 #[derive(Debug)]
 pub(crate) struct ClaimWords<'a, W> {
-    /// 0, or 1 + the rank that executes; and [`AGAIN`].
+    /// 0, or 1 + the rank that executes.
     pub(crate) claim: &'a W,
     /// The position and phase of the next command ([`pack`]); written by the executor.
     pub(crate) stage: &'a W,
@@ -80,9 +52,6 @@ pub(crate) struct ClaimWords<'a, W> {
     pub(crate) scheduled: &'a W,
     pub(crate) depth: u32,
 }
-
-/// In a claim: something has changed since the executor last checked.
-const AGAIN: u64 = 1 << 32;
 
 /// The progress of an executor with the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +167,7 @@ impl<W: Fencing> ClaimWords<'_, W> {
         (read, read.wrapping_add(ring::credit(read, self.scheduled.load(Acquire), self.depth)))
     }
 
-    /// Executes A3, E1 and E2 as `me`, for at most `most` commands. Each is passed to `execute`,
+    /// Executes A3 and E1 to E3 as `me`, for at most `most` commands. Each is passed to `execute`,
     /// with the claim held.
     pub(crate) fn turn(
         &self,
@@ -207,96 +176,105 @@ impl<W: Fencing> ClaimWords<'_, W> {
         most: u32,
         mut execute: impl FnMut(DueCommand) -> Attempt,
     ) -> TurnEnd {
-        if !take(self.claim, me, has_ended) {
-            return TurnEnd::Theirs;
-        }
-        let mut done = 0;
+        let mut left = most;
         for _ in 0..=most {
-            let mut stopped = false;
-            while let Some(due) = self.due() {
-                if done == most {
-                    give_back(self.claim, me);
-                    return TurnEnd::More;
-                }
-                match execute(due) {
-                    // Release: pairs with the acquire in `read`.
-                    Attempt::Took(slots) => {
-                        self.stage.store(pack(due.position.wrapping_add(slots), Phase::Idle), Release);
-                        done += 1;
-                    }
-                    Attempt::Wait => break,
-                    Attempt::Rest => {
-                        give_back(self.claim, me);
-                        return TurnEnd::More;
-                    }
-                    Attempt::Stop => {
-                        stopped = true;
-                        break;
+            if !self.take(me, &has_ended) {
+                return TurnEnd::Theirs;
+            }
+            let ended = self.execute_due(&mut left, &mut execute);
+            self.release();
+            match ended {
+                Ended::More => return TurnEnd::More,
+                Ended::Stopped => return TurnEnd::Nothing,
+                // E3.
+                Ended::AsOf(started, scheduled) => {
+                    if (self.started.load(Relaxed), self.scheduled.load(Relaxed)) == (started, scheduled) {
+                        return TurnEnd::Nothing;
                     }
                 }
-            }
-            if stopped {
-                give_back(self.claim, me);
-                return TurnEnd::Nothing;
-            }
-            if give_back_unless_again(self.claim, me) {
-                return TurnEnd::Nothing;
             }
         }
-        // Others keep setting AGAIN.
-        give_back(self.claim, me);
+        // Others keep advancing and posting.
         TurnEnd::More
     }
 
-    /// Returns the next command that may be executed: E1.
-    fn due(&self) -> Option<DueCommand> {
-        let (position, phase) = unpack(self.stage.load(Relaxed));
-        // Acquire: pairs with the release in `start`, for the descriptor.
-        let ready = self.started.load(Acquire).wrapping_sub(position);
-        // Acquire: pairs with the release in `advance`, for the writes before it.
-        let credit = ring::credit(position, self.scheduled.load(Acquire), self.depth);
-        (ready != 0 && credit != 0).then_some(DueCommand { position, ready, credit, phase })
-    }
-
-    /// Takes the claim permanently, if it is free or its holder has ended. Returns whether it did.
-    pub(crate) fn seize(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
-        take(self.claim, me, has_ended)
-    }
-}
-
-/// Executes A3, and returns whether `me` now has the claim; otherwise its holder will check again.
-#[inline]
-fn take<W: Word>(claim: &W, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
-    let mine = u64::from(me) + 1;
-    let Err(mut now) = claim.replace(0, mine, AcqRel, Acquire) else { return true };
-    loop {
-        let holder = now as u32;
-        let free = holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank));
-        // Even if AGAIN is already set: the executor must see the earlier writes.
-        match claim.replace(now, if free { mine } else { now | AGAIN }, AcqRel, Acquire) {
-            Ok(()) => return free,
-            Err(other) => now = other,
+    /// Executes E1 with the claim held, for at most `left` commands.
+    #[inline]
+    pub(crate) fn execute_due(&self, left: &mut u32, execute: &mut impl FnMut(DueCommand) -> Attempt) -> Ended {
+        // Only the holder of the claim writes the stage.
+        let (mut position, mut phase) = unpack(self.stage.load(Relaxed));
+        loop {
+            // Acquire: pairs with the release in `start` and `hand_over`, for the descriptor.
+            let started = self.started.load(Acquire);
+            // Acquire: pairs with the release in `advance`, for the writes before it.
+            let scheduled = self.scheduled.load(Acquire);
+            let (ready, credit) = (started.wrapping_sub(position), ring::credit(position, scheduled, self.depth));
+            if ready == 0 || credit == 0 {
+                return Ended::AsOf(started, scheduled);
+            }
+            if *left == 0 {
+                return Ended::More;
+            }
+            match execute(DueCommand { position, ready, credit, phase }) {
+                Attempt::Took(slots) => {
+                    (position, phase) = (position.wrapping_add(slots), Phase::Idle);
+                    // Release: pairs with the acquire in `read`.
+                    self.stage.store(pack(position, phase), Release);
+                    *left -= 1;
+                }
+                Attempt::Wait => return Ended::AsOf(started, scheduled),
+                Attempt::Rest => return Ended::More,
+                Attempt::Stop => return Ended::Stopped,
+            }
         }
     }
+
+    /// Takes the claim, if it is free or its holder has ended. Returns whether it did; if not, its
+    /// holder looks again.
+    #[inline]
+    pub(crate) fn take(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
+        let mine = u64::from(me) + 1;
+        self.claim.fence_at_rmw();
+        let mut taken = self.claim.replace(0, mine, AcqRel, Acquire);
+        while let Err(now) = taken {
+            if !is_free(now, me, &has_ended) {
+                return false;
+            }
+            taken = self.claim.replace(now, mine, AcqRel, Acquire);
+        }
+        true
+    }
+
+    /// Returns whether a rank that will look again holds the claim. To be called after a barrier.
+    #[inline]
+    pub(crate) fn is_taken(&self, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
+        !is_free(self.claim.load(Relaxed), me, has_ended)
+    }
+
+    /// Releases the claim: E2. The caller continues with E3.
+    #[inline]
+    pub(crate) fn release(&self) {
+        self.claim.store_and_fence(0);
+    }
 }
 
-/// Executes E2, and returns whether the claim was released.
+/// How an executor ended E1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// With these values of `started` and `scheduled`, no command can be executed.
+    AsOf(u64, u64),
+    /// More commands can be executed.
+    More,
+    /// The queue has stopped.
+    Stopped,
+}
+
+/// Returns whether the claim with this value may be taken.
 #[inline]
-fn give_back_unless_again<W: Word>(claim: &W, me: u32) -> bool {
-    let mine = u64::from(me) + 1;
-    match claim.replace(mine, 0, AcqRel, Acquire) {
-        Ok(()) => true,
-        // If the word is damaged, there is nothing to release.
-        Err(now) => claim.replace(mine | AGAIN, mine, AcqRel, Acquire).is_err() && now as u32 != me + 1,
-    }
-}
-
-/// Releases the claim, even if there is work left; the caller handles that.
-fn give_back<W: Word>(claim: &W, me: u32) {
-    let mine = u64::from(me) + 1;
-    if claim.replace(mine, 0, AcqRel, Acquire).is_err() {
-        let _ = claim.replace(mine | AGAIN, 0, AcqRel, Acquire);
-    }
+fn is_free(claim: u64, me: u32, has_ended: impl Fn(u32) -> bool) -> bool {
+    // A damaged claim is of a rank that does not exist, and so has ended.
+    let holder = claim as u32;
+    holder.checked_sub(1).is_none_or(|rank| rank != me && has_ended(rank))
 }
 
 #[cfg(all(test, not(miri)))]

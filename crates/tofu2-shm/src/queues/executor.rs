@@ -8,13 +8,13 @@
 //! work, the remaining queues are handed over to their owners, which continue when they next wait
 //! for anything, or to the owners' progress threads.
 
+mod work_list;
+
 use super::{
     claim::{Attempt, DueCommand, Phase, TurnEnd},
     config::Stop,
     death::{self, DeathPoint},
-    lock::LockGuard,
     own::OwnQueues,
-    route::Routes,
     view::{TcqEntry, View},
 };
 use crate::{
@@ -34,16 +34,10 @@ use rdma_fabric::{
     Rank,
     control_queue::{Posting, QueueError, QueueId},
 };
-use std::collections::VecDeque;
+pub(crate) use work_list::WorkList;
 
 /// Maximum number of commands of a queue in one turn, before the others get theirs.
 const TURN: u32 = 16;
-/// The maximum amount of work that a CPU does for other ranks before it hands over the rest. A
-/// command counts as one, plus one for each [`UNIT`] it copies.
-const BUDGET: u64 = 2048;
-/// Bytes whose copying counts as much as one short command.
-const UNIT: u64 = 16 << 10;
-
 /// The rank on whose behalf a CPU executes commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Executor<'a> {
@@ -55,57 +49,6 @@ pub(crate) struct Executor<'a> {
     pub(crate) taken: &'a AtomicU32,
     /// The rank's state of its own queues.
     pub(crate) queues: &'a OwnQueues,
-}
-
-/// Released queues that have not been examined yet, and the remaining budget.
-#[derive(Debug)]
-pub(crate) struct WorkList<'a> {
-    /// The oldest queue. Usually there is at most one, and then nothing is allocated.
-    first: Option<QueueId>,
-    /// The other queues, oldest first; empty if there is no first.
-    others: VecDeque<QueueId>,
-    budget: u64,
-    /// Whether the queue that has the turn continues with a command that only its owner can
-    /// execute.
-    leave: bool,
-    /// Cached routes of commands, while the list is worked through and no other thread of the rank
-    /// does the same.
-    pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
-}
-
-impl WorkList<'_> {
-    /// The maximum number of queues on the list.
-    const MOST: usize = 256;
-
-    #[inline]
-    pub(crate) fn new() -> Self {
-        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, leave: false, routes: None }
-    }
-
-    /// Appends a queue, unless it is already on the list. Returns whether there was room.
-    #[inline]
-    fn push(&mut self, id: QueueId) -> bool {
-        match self.first {
-            None => self.first = Some(id),
-            Some(first) if first == id || self.others.contains(&id) => {}
-            Some(_) if self.others.len() == Self::MOST => return false,
-            Some(_) => self.others.push_back(id),
-        }
-        true
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<QueueId> {
-        let first = self.first.take()?;
-        self.first = self.others.pop_front();
-        Some(first)
-    }
-
-    /// Accounts for a command that copies `bytes` bytes.
-    #[inline]
-    pub(crate) fn spend(&mut self, bytes: u64) {
-        self.budget = self.budget.saturating_sub(1 + bytes / UNIT);
-    }
 }
 
 impl<'a> Executor<'a> {
@@ -133,17 +76,31 @@ impl<'a> Executor<'a> {
         }
     }
 
+    /// Works off the list, on which the only queue, if any, is this rank's `queue`.
+    #[inline]
+    pub(crate) fn finish_own(&self, queue: &View<'_>, mut work: WorkList<'a>) {
+        if work.pop().is_some() {
+            work.routes = self.queues.routes();
+            if queue.is_going() && self.turn_at(queue, &mut work) == TurnEnd::More {
+                self.released(queue.id, &mut work);
+            }
+            self.finish(work);
+        }
+    }
+
     /// Works off the list.
     #[inline]
     pub(crate) fn finish(&self, work: WorkList<'a>) {
-        if work.first.is_some() {
+        if !work.is_empty() {
             self.work_off(work);
         }
     }
 
     #[inline(never)]
     fn work_off(&self, mut work: WorkList<'a>) {
-        work.routes = self.queues.routes();
+        if work.routes.is_none() {
+            work.routes = self.queues.routes();
+        }
         while work.budget != 0 {
             let Some(id) = work.pop() else { return };
             if self.turn(id, &mut work) == TurnEnd::More {
@@ -167,21 +124,40 @@ impl<'a> Executor<'a> {
 
     /// Gives `id` a turn.
     fn turn(&self, id: QueueId, work: &mut WorkList<'_>) -> TurnEnd {
-        let Ok(queue) = View::find(self.job, id) else { return TurnEnd::Nothing };
-        if !queue.is_session() || queue.stopped().is_some() {
-            return TurnEnd::Nothing;
+        match View::find(self.job, id) {
+            Ok(queue) if queue.is_session() && queue.is_going() => self.turn_at(&queue, work),
+            _ => TurnEnd::Nothing,
         }
-        let before = queue.turns().read();
-        let left =
-            queue.turns().turn(self.me.number(), |rank| self.has_ended(rank), TURN, |due| self.step(&queue, due, work));
+    }
+
+    /// Gives a session queue a turn.
+    fn turn_at(&self, queue: &View<'_>, work: &mut WorkList<'_>) -> TurnEnd {
+        let (turns, before) = (queue.turns(), queue.turns().read());
+        let left = turns.turn(self.me.number(), |rank| self.has_ended(rank), TURN, |due| self.step(queue, due, work));
+        self.after_turn(queue, before, work);
+        left
+    }
+
+    /// Does what follows the execution of commands of `queue`, whose read pointer was `before`.
+    #[inline]
+    fn after_turn(&self, queue: &View<'_>, before: u64, work: &mut WorkList<'_>) {
         if core::mem::take(&mut work.leave) {
-            self.hand_over(id);
+            self.hand_over(queue.id);
         }
         if queue.turns().read() != before {
             // Its owner may be waiting for room or for a completion.
             queue.segment.ring_for_notice();
         }
-        left
+    }
+
+    /// Executes the commands of this rank's `queue`, one of which is due and whose claim the rank holds.
+    pub(crate) fn execute_held(&self, queue: &View<'_>) {
+        let mut work = WorkList::new();
+        work.routes = self.queues.routes();
+        let (turns, before) = (queue.turns(), queue.turns().read());
+        turns.execute_due(&mut { TURN }, &mut |due| self.step(queue, due, &mut work));
+        self.after_turn(queue, before, &mut work);
+        self.finish(work);
     }
 
     /// Executes one command of a session queue, with its claim held.

@@ -8,7 +8,8 @@
 //!   start are kept, privately.
 //! * A command of a *session* queue is executed by the rank that makes it executable: the CPU whose
 //!   put advances the offset, regardless of its rank, or the poster, if there is already credit
-//!   ([`claim`]). Commands that this releases come after it ([`executor`]).
+//!   ([`claim`]). While its owner waits at one of its session queues, the owner's CPU executes them
+//!   ([`mod@queue`]). Commands that this releases come after it ([`executor`]).
 //!
 //! These modules also ensure that no CPU does all the work forever and that an executor's death is
 //! noticed.

@@ -2,6 +2,7 @@
 
 use super::{
     config::{Geometry, MOST_DEPTH},
+    own::OwnSession,
     queue::{Open, Queue},
     remote::RemoteCommands,
     view::{CONFIG, SCHEDULED, TAGS, View, directory_at},
@@ -106,7 +107,8 @@ impl Endpoint {
         queue.word(TAGS).store(tags.key.to_bits(), Relaxed);
         queue.word(SCHEDULED).store(spec.initial_offset.into(), Relaxed);
         if queue.is_session() {
-            self.own_queues().set_session(id, true);
+            let words = (words.key, words.extent.offset);
+            self.own_queues().add_session(OwnSession { id, geometry, words, tags: tags.extent.offset });
         }
         // Release: pairs with the acquire in `View::find`.
         segment.word(at).store(words.key.to_bits(), Release);

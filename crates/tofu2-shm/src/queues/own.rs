@@ -1,5 +1,7 @@
 //! A rank's private state of its own control queues.
 
+mod sessions;
+
 use super::{
     config::TAG_BYTES,
     executor::Executor,
@@ -22,6 +24,7 @@ use rdma_fabric::{
     Rank, RegionKey, Result,
     control_queue::{QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
+pub(crate) use sessions::OwnSession;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -36,6 +39,8 @@ pub(crate) struct OwnQueues {
     own_machine: OnceLock<QueueMachine>,
     /// The number of open session queues; 0 means that there is nothing to serve.
     sessions: AtomicUsize,
+    /// The open session queues, as a rank finds its own.
+    found: Lock<Vec<OwnSession>>,
     /// The number of automatic tags assigned so far, so that no queue assigns a tag that an earlier
     /// queue assigned recently.
     uses: AtomicU32,
@@ -177,16 +182,6 @@ impl OwnQueues {
                 }
             }
         }
-    }
-
-    /// Records that a session queue is open, or is no longer.
-    pub(crate) fn set_session(&self, id: QueueId, open: bool) {
-        let mut state = self.lock();
-        state.sessions.retain(|&other| other != id);
-        if open {
-            state.sessions.push(id);
-        }
-        self.sessions.store(state.sessions.len(), SeqCst);
     }
 
     /// Sets the commands of a queue that are sent to other nodes; `None` if the queue has closed.

@@ -231,6 +231,12 @@ impl Poster {
         Ok(())
     }
 
+    /// Returns the number of entries of the shared TCQ that were fetched.
+    #[inline]
+    pub(crate) fn fetched(&self) -> u64 {
+        self.fetched
+    }
+
     /// Fetches new entries of the shared TCQ. If there are none, this reads no word that an
     /// executor writes with every command.
     #[inline]

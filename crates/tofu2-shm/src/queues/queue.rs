@@ -1,5 +1,6 @@
 //! A control queue from its owner's side.
 
+mod attending;
 mod closing;
 mod posting;
 
@@ -24,7 +25,7 @@ use core::{
 };
 use rdma_fabric::{
     Deps, Rank, Refused, Region, Result,
-    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueSpec, Stadd},
+    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
     provider::{self, Ended, QueueSide, WaitState},
 };
 use std::sync::Arc;
@@ -120,11 +121,14 @@ impl Queue {
         self.endpoint.executor()
     }
 
+    #[inline]
+    fn is_session(&self) -> bool {
+        self.geometry.mode == QueueMode::Session
+    }
+
     /// Executes the commands of this queue that are left to this rank, if any.
     fn help(&self) {
-        if self.geometry.mode == rdma_fabric::control_queue::QueueMode::Session
-            && self.view().is_ok_and(|queue| queue.turns().is_due())
-        {
+        if self.is_session() && self.view().is_ok_and(|queue| queue.turns().is_due()) {
             self.executor().help(self.id);
         }
     }
@@ -133,7 +137,7 @@ impl Queue {
     /// been any, or if no command is ever handed over to this queue.
     #[inline]
     fn serve(&self) -> bool {
-        self.geometry.mode != rdma_fabric::control_queue::QueueMode::Session || self.endpoint.serve_queues()
+        !self.is_session() || self.endpoint.serve_queues()
     }
 
     /// Returns the ranks that a wait depends on. While commands to other nodes are in flight, it is
@@ -265,10 +269,13 @@ impl provider::Queue for Queue {
     fn poll_wait(
         &self,
         wait_state: &mut WaitState,
-        _: QueueSide,
+        side: QueueSide,
         deps: Deps<'_>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<()>> {
+        if self.attend(side) {
+            return Poll::Ready(Ok(()));
+        }
         let own = [self.endpoint.me()];
         let deps = self.depends_on(deps, &own);
         Wait::resume(&self.endpoint, wait_state, |wait| wait.until_polled(cx, WaitsFor::Queue, &deps))

@@ -1,11 +1,11 @@
 //! Layout of a queue's words in its extent, and the queue as any rank sees it.
 //!
 //! ```text
-//! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
+//! | config, tags, stop | stage, started | scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first five parts has its own cache line. A CPU that advances a queue usually
-//! continues by executing its commands, so the words for both are on one line; a waiting owner
-//! reads only other lines. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and
+//! Each of the first six parts has its own cache line. A rank that advances a queue while its owner
+//! executes the commands touches only the line of the session offset and the claim; the progress
+//! of the commands stays in the owner's cache. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and
 //! TCQ have slots of 32 bytes, and only session queues have them: commands of other queues never
 //! leave their poster.
 //!
@@ -49,19 +49,19 @@ pub(crate) const TAGS: usize = 1;
 const STOP: usize = 2;
 /// The next slot to be executed and the phase of its command ([`claim`]).
 const STAGE: usize = LINE;
-/// Number of entries ever written to the TCQ.
-const TCQ_TAIL: usize = 2 * LINE;
 /// Position before which the poster lets slots be executed.
 const STARTED: usize = LINE + 1;
 /// Sum of all advances and the initial offset.
-pub(crate) const SCHEDULED: usize = LINE + 2;
+pub(crate) const SCHEDULED: usize = 2 * LINE;
 /// The rank that executes.
-const CLAIM: usize = LINE + 3;
-const MRQ_TAIL: usize = 3 * LINE;
-const MRQ_SEEN: usize = 3 * LINE + 1;
-const MRQ_HEAD: usize = 4 * LINE;
+const CLAIM: usize = 2 * LINE + 1;
+/// Number of entries ever written to the TCQ.
+const TCQ_TAIL: usize = 3 * LINE;
+const MRQ_TAIL: usize = 4 * LINE;
+const MRQ_SEEN: usize = 4 * LINE + 1;
+const MRQ_HEAD: usize = 5 * LINE;
 /// First record of the MRQ.
-pub(crate) const MRQ: usize = 5 * LINE;
+pub(crate) const MRQ: usize = 6 * LINE;
 
 /// An open queue in its owner's segment.
 #[derive(Clone, Copy)]
@@ -119,6 +119,7 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(crate) fn expect_turn(&self) {
         Word::expect_store(&self.words[STAGE]);
+        Word::expect_store(&self.words[SCHEDULED]);
     }
 
     #[inline(always)]

@@ -1,152 +1,16 @@
 //! Model of the claim under loom: every interleaving, within a bound on preemptions, of ranks that
 //! advance, post and execute; and mutants that each break one rule.
 
+mod queue;
+
 use super::*;
 use crate::testing;
-use core::sync::atomic::Ordering;
-use loom::{
-    sync::{Mutex, atomic::AtomicU64 as LoomWord},
-    thread,
-};
+use loom::thread;
+use queue::{Mutant, Queue};
 use std::sync::{
     Arc as Shared,
     atomic::{AtomicBool, Ordering::SeqCst},
 };
-
-/// A mutant of the protocol.
-#[derive(Clone, Copy, PartialEq)]
-enum Mutant {
-    None,
-    /// The claim is released without a check of AGAIN.
-    NoSecondLook,
-    /// Advances set a flag instead of adding to a count.
-    Boolean,
-    /// An advance does not release.
-    RelaxedAdvance,
-    /// The poster has no barrier between its command and its check of the credit.
-    NoPosterBarrier,
-    /// The advance precedes the data.
-    AdvanceFirst,
-    /// A rank that finds the claim taken executes anyway.
-    NoClaim,
-}
-
-struct Cell {
-    word: LoomWord,
-    mutant: Mutant,
-}
-
-impl Word for Cell {
-    fn load(&self, order: Ordering) -> u64 {
-        self.word.load(order)
-    }
-    fn store(&self, value: u64, order: Ordering) {
-        self.word.store(value, order);
-    }
-    fn replace(&self, current: u64, new: u64, success: Ordering, failure: Ordering) -> Result<(), u64> {
-        if self.mutant == Mutant::NoSecondLook && current != 0 && new == 0 {
-            self.word.swap(0, success);
-            return Ok(());
-        }
-        if self.mutant == Mutant::NoClaim && current == 0 {
-            let _ = self.word.compare_exchange(current, new, success, failure);
-            return Ok(());
-        }
-        self.word.compare_exchange(current, new, success, failure).map(drop)
-    }
-}
-
-impl Fencing for Cell {
-    fn add_and_fence(&self, more: u64) -> u64 {
-        match self.mutant {
-            Mutant::Boolean => self.word.store(1, Release),
-            Mutant::RelaxedAdvance => _ = self.word.fetch_add(more, Relaxed),
-            _ => _ = self.word.fetch_add(more, AcqRel),
-        }
-        if self.mutant != Mutant::RelaxedAdvance {
-            loom::sync::atomic::fence(Ordering::SeqCst);
-        }
-        self.word.load(Relaxed)
-    }
-    fn store_and_fence(&self, value: u64) {
-        self.word.store(value, Release);
-        if self.mutant != Mutant::NoPosterBarrier {
-            loom::sync::atomic::fence(Ordering::SeqCst);
-        }
-    }
-}
-
-/// A queue of commands that each copy a word of data, which the rank that releases the command has
-/// written.
-struct Queue {
-    claim: Cell,
-    stage: Cell,
-    started: Cell,
-    scheduled: Cell,
-    data: [LoomWord; 2],
-    /// The position and data of each executed command. Never contended if one rank executes at a
-    /// time.
-    log: Mutex<Vec<(u64, u64)>>,
-}
-
-impl Queue {
-    fn new(mutant: Mutant) -> Shared<Self> {
-        let cell = || Cell { word: LoomWord::new(0), mutant };
-        // Only the claim may be taken twice.
-        let of = |wanted: Mutant| Cell {
-            word: LoomWord::new(0),
-            mutant: if mutant == wanted { mutant } else { Mutant::None },
-        };
-        let mut claim = of(Mutant::NoClaim);
-        if mutant == Mutant::NoSecondLook {
-            claim = cell();
-        }
-        Shared::new(Queue {
-            claim,
-            stage: of(Mutant::None),
-            started: of(Mutant::NoPosterBarrier),
-            scheduled: if mutant == Mutant::Boolean { of(Mutant::Boolean) } else { of(Mutant::RelaxedAdvance) },
-            data: [LoomWord::new(0), LoomWord::new(0)],
-            log: Mutex::new(Vec::new()),
-        })
-    }
-
-    fn words(&self) -> ClaimWords<'_, Cell> {
-        let Queue { claim, stage, started, scheduled, .. } = self;
-        ClaimWords { claim, stage, started, scheduled, depth: 8 }
-    }
-
-    fn turn(&self, me: u32, has_ended: impl Fn(u32) -> bool, most: u32) -> TurnEnd {
-        self.words().turn(me, has_ended, most, |due| {
-            let data = self.data[due.position as usize].load(Relaxed);
-            let mut log = self.log.try_lock().expect("two execute at once");
-            log.push((due.position, data));
-            Attempt::Took(1)
-        })
-    }
-
-    /// Simulates an arrival: writes the data, advances, executes.
-    fn arrive(&self, me: u32, mutant: Mutant) {
-        let store = || self.data.iter().for_each(|word| word.store(7, Relaxed));
-        if mutant != Mutant::AdvanceFirst {
-            store();
-        }
-        self.words().advance(1);
-        if mutant == Mutant::AdvanceFirst {
-            // So that another rank may execute first.
-            thread::yield_now();
-            let left = self.turn(me, |_| false, 8);
-            store();
-            assert_ne!(left, TurnEnd::More);
-            return;
-        }
-        assert_ne!(self.turn(me, |_| false, 8), TurnEnd::More);
-    }
-
-    fn log(&self) -> Vec<(u64, u64)> {
-        core::mem::take(&mut self.log.lock().unwrap())
-    }
-}
 
 fn explore(test: impl Fn() + Sync + Send + 'static) -> usize {
     testing::explore(3, 10_000, test)
@@ -200,10 +64,7 @@ fn a_posting_meets_an_arrival(mutant: Mutant, post: impl Fn(&Queue) -> bool + Se
     explore(move || {
         let queue = Queue::new(mutant);
         let theirs = queue.clone();
-        let arrival = thread::spawn(move || {
-            theirs.words().advance(1);
-            assert_ne!(theirs.turn(1, |_| false, 8), TurnEnd::More);
-        });
+        let arrival = thread::spawn(move || theirs.advance(1));
         // The descriptor.
         queue.data[0].store(9, Relaxed);
         if post(&queue) {
@@ -238,6 +99,47 @@ fn a_turn_in_any_case_is_as_good_as_a_barrier() {
     assert!(a_posting_meets_an_arrival(Mutant::None, in_any_case(Mutant::None)) >= 10);
 }
 
+/// An arrival while the owner waits.
+fn an_arrival_meets_the_waiting_owner(mutant: Mutant) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutant);
+        queue.words().start(1);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || theirs.arrive(1, mutant));
+        queue.attend();
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 7)], "a release was lost, or came before its data");
+    })
+}
+
+#[test]
+fn an_arrival_and_the_waiting_owner_do_not_miss_each_other() {
+    assert!(an_arrival_meets_the_waiting_owner(Mutant::None) >= 5);
+}
+
+/// A rank posts a second command, and tries to take a turn, while another executes the first.
+fn a_posting_meets_an_executor(mutant: Mutant) -> usize {
+    explore(move || {
+        let queue = Queue::new(mutant);
+        queue.words().start(1);
+        let theirs = queue.clone();
+        let arrival = thread::spawn(move || {
+            theirs.words().advance(2);
+            assert_ne!(theirs.turn(1, |_| false, 8), TurnEnd::More);
+        });
+        queue.data[1].store(9, Relaxed);
+        queue.words().hand_over(2);
+        assert_ne!(queue.turn(0, |_| false, 8), TurnEnd::More);
+        arrival.join().unwrap();
+        assert_eq!(queue.log(), [(0, 0), (1, 9)], "a release was lost");
+    })
+}
+
+#[test]
+fn a_posting_and_an_executor_do_not_miss_each_other() {
+    assert!(a_posting_meets_an_executor(Mutant::None) >= 10);
+}
+
 /// A bounded turn either reports that there is more or leaves nothing.
 #[test]
 fn a_bounded_turn_loses_nothing() {
@@ -270,7 +172,7 @@ fn the_claim_of_the_dead_is_taken_over_once() {
         let ended = Shared::new(AtomicBool::new(false));
         let theirs = queue.clone();
         // Takes the claim and dies.
-        let dying = thread::spawn(move || theirs.words().seize(1, |_| false));
+        let dying = thread::spawn(move || theirs.words().take(1, |_| false));
         let theirs = queue.clone();
         let arrival = thread::spawn(move || {
             theirs.words().advance(1);
@@ -299,6 +201,10 @@ testing::found! {
     the_poster_needs_its_barrier: "a release was lost", a_posting_meets_an_arrival(Mutant::NoPosterBarrier, looking);
     without_a_barrier_a_turn_must_be_taken: "a release was lost",
         a_posting_meets_an_arrival(Mutant::NoPosterBarrier, in_any_case(Mutant::NoPosterBarrier));
+    a_release_needs_its_barrier: "a release was lost", an_arrival_meets_the_waiting_owner(Mutant::NoReleaseBarrier);
+    a_waiting_owner_must_look_again: "a release was lost", an_arrival_meets_the_waiting_owner(Mutant::NoSecondLook);
+    a_claim_taken_must_be_a_barrier: "a release was lost",
+        a_posting_meets_an_executor(Mutant::NoTakeBarrier);
     nor_may_that_turn_leave_without_a_second_look: "a release was lost",
         a_posting_meets_an_arrival(Mutant::NoSecondLook, in_any_case(Mutant::NoSecondLook));
 }

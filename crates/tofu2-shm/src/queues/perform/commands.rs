@@ -123,7 +123,9 @@ impl<'a> Executor<'a> {
         status
     }
 
-    /// Advances the session offset of `target`. Returns whether commands may be executable now.
+    /// Advances the session offset of `target`. Returns whether this CPU must execute its commands:
+    /// one is due, and no other CPU will look.
+    #[inline]
     pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
@@ -132,7 +134,7 @@ impl<'a> Executor<'a> {
         if overrun {
             target.stop(Stop::CreditOverrun);
         }
-        !overrun
+        !overrun && !turns.is_taken(self.me.number(), |rank| self.has_ended(rank)) && turns.is_due()
     }
 
     #[allow(clippy::too_many_arguments)]

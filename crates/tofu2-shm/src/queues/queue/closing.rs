@@ -26,12 +26,12 @@ impl Queue {
         let executor = self.endpoint.executor();
         let mut quiet = true;
         if queue.is_session() {
-            self.endpoint.own_queues().set_session(self.id, false);
+            self.endpoint.own_queues().remove_session(self.id);
             // A rank that is executing now stops after its command, and no rank starts executing
             // after this.
             queue.stop(Stop::Closed);
             let turns = queue.turns();
-            let has_it = || turns.seize(me.number(), |rank| executor.has_ended(rank));
+            let has_it = || turns.take(me.number(), |rank| executor.has_ended(rank));
             quiet = (0..CLOSING).any(|_| {
                 has_it() || {
                     std::thread::yield_now();

@@ -98,7 +98,7 @@ impl Queue {
         let (executor, mut work) = (self.executor(), WorkList::new());
         let examine = |posting: &Posting| self.examine(posting);
         let posted = self.poster().queue_up_many(&queue, &executor, postings, examine, &mut work);
-        executor.finish(work);
+        executor.finish_own(&queue, work);
         posted
     }
 

@@ -1,0 +1,57 @@
+//! The session queues of a rank, as the rank itself finds them.
+
+use super::OwnQueues;
+use crate::{
+    memory::Mapping,
+    queues::{config::Geometry, lock::LockGuard, view::View},
+};
+use core::sync::atomic::Ordering::SeqCst;
+use rdma_fabric::{RegionKey, control_queue::QueueId};
+
+/// An open session queue of this rank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnSession {
+    pub(crate) id: QueueId,
+    pub(crate) geometry: Geometry,
+    /// The key and the offset of its words.
+    pub(crate) words: (RegionKey, usize),
+    /// The offset of its table of tags.
+    pub(crate) tags: usize,
+}
+
+impl OwnSession {
+    /// Returns the queue in the rank's own `segment`.
+    #[inline]
+    pub(crate) fn view<'a>(&self, segment: &'a Mapping) -> Option<View<'a>> {
+        View::own(segment, self.id, self.geometry, self.words, self.tags)
+    }
+}
+
+impl OwnQueues {
+    /// Records that a session queue is open.
+    pub(crate) fn add_session(&self, session: OwnSession) {
+        let mut state = self.lock();
+        state.sessions.push(session.id);
+        self.sessions.store(state.sessions.len(), SeqCst);
+        drop(state);
+        self.found.lock().push(session);
+    }
+
+    /// Records that a session queue is no longer open, and waits until no thread
+    /// [holds](OwnQueues::sessions) it.
+    pub(crate) fn remove_session(&self, id: QueueId) {
+        let mut state = self.lock();
+        state.sessions.retain(|&other| other != id);
+        self.sessions.store(state.sessions.len(), SeqCst);
+        // A thread that holds the other lock may wait for this one.
+        drop(state);
+        self.found.lock().retain(|session| session.id != id);
+    }
+
+    /// Returns the open session queues, which stay open while the guard exists, unless another thread
+    /// of the rank has a guard.
+    #[inline]
+    pub(crate) fn sessions(&self) -> Option<LockGuard<'_, Vec<OwnSession>>> {
+        self.found.try_lock()
+    }
+}
