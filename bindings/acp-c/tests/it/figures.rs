@@ -45,7 +45,8 @@ pub(crate) fn c_beside_rust() {
 
 /// Measures the accesses of a fetch-and-add that stores the previous value, and of a copy of 8 bytes.
 fn of_memory() -> (f64, f64) {
-    let (from, to) = (black_box(&AtomicU64::new(0)), black_box(&AtomicU64::new(0)));
+    let (from, to) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (from, to) = (black_box(&from), black_box(&to));
     (least(|| to.store(from.fetch_add(1, SeqCst), Relaxed)), least(|| to.store(from.load(Relaxed), Relaxed)))
 }
 

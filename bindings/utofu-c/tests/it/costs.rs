@@ -63,8 +63,8 @@ fn in_rust() -> Vec<(String, f64)> {
 /// value.
 fn of_memory(what: &str) -> f64 {
     let Some(len) = what.strip_prefix("put").and_then(|len| len.parse().ok()) else {
-        let (word, value) = (black_box(&AtomicU64::new(0)), black_box(&AtomicU64::new(0)));
-        return median(|| value.store(word.fetch_add(1, SeqCst), Relaxed));
+        let (word, value) = (AtomicU64::new(0), AtomicU64::new(0));
+        return median(|| black_box(&value).store(black_box(&word).fetch_add(1, SeqCst), Relaxed));
     };
     let (from, mut to) = (vec![1u8; len], vec![0u8; len]);
     median(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)))

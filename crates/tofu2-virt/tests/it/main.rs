@@ -23,6 +23,7 @@ mod model;
 mod multicast;
 mod notices;
 mod prepared;
+mod program;
 mod queues;
 mod router;
 mod saturation;
