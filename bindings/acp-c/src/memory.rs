@@ -167,5 +167,9 @@ impl Library {
 /// [`CallError::NoAddress`].
 #[inline]
 pub(crate) fn address(bits: u64) -> Result<GlobalAddress> {
-    GlobalAddress::from_bits(bits).ok_or_else(|| CallError::NoAddress(bits))
+    // An error that is only made to be dropped costs a call.
+    match GlobalAddress::from_bits(bits) {
+        Some(address) => Ok(address),
+        None => Err(CallError::NoAddress(bits)),
+    }
 }
