@@ -1,13 +1,12 @@
 //! Layout of a queue's words in its extent, and the queue as any rank sees it.
 //!
 //! ```text
-//! | config, tags, stop | stage, started | scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
+//! | config, tags, stop | stage, started, scheduled, claim | TCQ tail | MRQ tail, seen | MRQ head | MRQ | claims | TOQ | TCQ |
 //! ```
-//! Each of the first six parts has its own cache line. A rank that advances a queue while its owner
-//! executes the commands touches only the line of the session offset and the claim; the progress
-//! of the commands stays in the owner's cache. The MRQ has records of 64 bytes and a word for each in `claims`. TOQ and
-//! TCQ have slots of 32 bytes, and only session queues have them: commands of other queues never
-//! leave their poster.
+//! Each of the first five parts has its own cache line. A CPU that advances a queue needs the words
+//! of its commands' progress too, to decide whether to execute them, so both are on one line. The
+//! MRQ has records of 64 bytes and a word for each in `claims`. TOQ and TCQ have slots of 32 bytes,
+//! and only session queues have them: commands of other queues never leave their poster.
 //!
 //! Other ranks write the words read here: each is copied once and checked, and every index is taken
 //! modulo its ring.
@@ -52,16 +51,16 @@ const STAGE: usize = LINE;
 /// Position before which the poster lets slots be executed.
 const STARTED: usize = LINE + 1;
 /// Sum of all advances and the initial offset.
-pub(crate) const SCHEDULED: usize = 2 * LINE;
+pub(crate) const SCHEDULED: usize = LINE + 2;
 /// The rank that executes.
-const CLAIM: usize = 2 * LINE + 1;
+const CLAIM: usize = LINE + 3;
 /// Number of entries ever written to the TCQ.
-const TCQ_TAIL: usize = 3 * LINE;
-const MRQ_TAIL: usize = 4 * LINE;
-const MRQ_SEEN: usize = 4 * LINE + 1;
-const MRQ_HEAD: usize = 5 * LINE;
+const TCQ_TAIL: usize = 2 * LINE;
+const MRQ_TAIL: usize = 3 * LINE;
+const MRQ_SEEN: usize = 3 * LINE + 1;
+const MRQ_HEAD: usize = 4 * LINE;
 /// First record of the MRQ.
-pub(crate) const MRQ: usize = 6 * LINE;
+pub(crate) const MRQ: usize = 5 * LINE;
 
 /// An open queue in its owner's segment.
 #[derive(Clone, Copy)]
@@ -119,7 +118,6 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub(crate) fn expect_turn(&self) {
         Word::expect_store(&self.words[STAGE]);
-        Word::expect_store(&self.words[SCHEDULED]);
     }
 
     #[inline(always)]

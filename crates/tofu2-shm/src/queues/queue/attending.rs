@@ -72,8 +72,6 @@ impl<'a, 'q> Attended<'a, 'q> {
     fn execute_due(&self) {
         for queue in self.queues.iter().flatten() {
             if queue.turns().is_due() {
-                // For the release.
-                queue.expect_turn();
                 self.executor.execute_held(queue);
             }
         }
