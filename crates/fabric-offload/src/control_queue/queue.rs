@@ -152,7 +152,16 @@ impl ControlQueue {
     /// # Errors
     /// As [`ControlQueue::poll_tcq`] and [`Fabric::wait_until`].
     pub fn next_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
-        self.next(QueueSide::Completion, deps, |queue| queue.poll_tcq())
+        self.next(QueueSide::Completion, deps, false, |queue| queue.poll_tcq())
+    }
+
+    /// Waits for the next completion, if [`ControlQueue::poll_tcq`] has just found none: a poll costs
+    /// less than a future of a wait.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::next_completion`].
+    pub fn await_completion(&self, deps: Deps<'_>) -> impl Future<Output = Result<Completion>> {
+        self.next(QueueSide::Completion, deps, true, |queue| queue.poll_tcq())
     }
 
     /// Takes the next notice, if one has arrived. The caller then sees the effects that the notice
@@ -169,14 +178,23 @@ impl ControlQueue {
     /// # Errors
     /// As [`ControlQueue::poll_mrq`] and [`Fabric::wait_until`].
     pub fn next_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
-        self.next(QueueSide::Notice, deps, |queue| queue.poll_mrq())
+        self.next(QueueSide::Notice, deps, false, |queue| queue.poll_mrq())
     }
 
-    /// Waits for the next entry on one side.
+    /// Waits for the next notice, if [`ControlQueue::poll_mrq`] has just found none.
+    ///
+    /// # Errors
+    /// As [`ControlQueue::next_notice`].
+    pub fn await_notice(&self, deps: Deps<'_>) -> impl Future<Output = Result<MrqNotice>> {
+        self.next(QueueSide::Notice, deps, true, |queue| queue.poll_mrq())
+    }
+
+    /// Waits for the next entry on one side, at which the caller `has_looked` or not.
     fn next<T>(
         &self,
         side: QueueSide,
         deps: Deps<'_>,
+        mut has_looked: bool,
         look: impl Fn(&dyn Queue) -> Result<Option<T>>,
     ) -> impl Future<Output = Result<T>> {
         let queue = &*self.0;
@@ -184,13 +202,15 @@ impl ControlQueue {
         poll_fn(move |cx| {
             let mut failed = None;
             loop {
-                match look(queue) {
-                    Ok(Some(found)) => {
-                        wait.end(Ended::Reached);
-                        return Poll::Ready(Ok(found));
+                if !core::mem::take(&mut has_looked) {
+                    match look(queue) {
+                        Ok(Some(found)) => {
+                            wait.end(Ended::Reached);
+                            return Poll::Ready(Ok(found));
+                        }
+                        Ok(None) => {}
+                        Err(error) => return Poll::Ready(Err(error)),
                     }
-                    Ok(None) => {}
-                    Err(error) => return Poll::Ready(Err(error)),
                 }
                 // An entry that arrived before the failure counts.
                 if let Some(error) = failed {

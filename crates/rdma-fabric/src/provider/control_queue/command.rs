@@ -35,18 +35,27 @@ impl Inline {
     }
 
     /// Returns whether the descriptor takes two slots.
+    #[inline]
     pub fn is_long(&self) -> bool {
         self.is_long
     }
 
     /// Creates a piggyback put from a word, in the byte order of the machine.
+    #[inline]
     pub fn word(value: u64) -> Self {
         let mut inline = Inline { bytes: [0; Self::MOST], len: 8, is_long: false };
         inline.bytes[..8].copy_from_slice(&value.to_ne_bytes());
         inline
     }
 
+    /// Returns the bytes, followed by zeros.
+    #[inline]
+    pub fn padded(&self) -> &[u8; Self::MOST] {
+        &self.bytes
+    }
+
     /// Returns the bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -149,6 +158,7 @@ impl Command {
 
     /// Returns the number of 32-byte slots of the transmit order queue that each of its hardware
     /// commands takes.
+    #[inline]
     pub fn slots_each(&self) -> u32 {
         match self {
             Command::PutInline { bytes, .. } if bytes.is_long => 2,
@@ -158,6 +168,7 @@ impl Command {
     }
 
     /// Returns the total number of slots that the command takes.
+    #[inline]
     pub fn slots(&self) -> u64 {
         u64::from(self.commands()) * u64::from(self.slots_each())
     }

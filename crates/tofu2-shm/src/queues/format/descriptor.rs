@@ -64,12 +64,13 @@ const GAP: u32 = 54;
 const LEN: u32 = 40;
 
 /// Encodes one command of `posting`, which must have one block, an SPS of 4 bits and a length of 24.
+#[inline]
 pub(crate) fn encode(posting: &Posting) -> Descriptor {
     let (kind, more, len, one, at, second) = match posting.command {
         Command::Put { from, at, len, .. } => (kind::PUT, 0, len, from.to_bits(), at, None),
         Command::Get { from, at, len, .. } => (kind::GET, 0, len, at.to_bits(), from, None),
         Command::PutInline { bytes, at, .. } => {
-            let (carried, len) = (words(bytes.as_bytes()), bytes.as_bytes().len() as u32);
+            let (carried, len): ([u64; SLOT], _) = (bytemuck::cast(*bytes.padded()), bytes.as_bytes().len() as u32);
             match bytes.is_long() {
                 false => (kind::INLINE, 0, len, carried[0], at, None),
                 true => (kind::INLINE_LONG, 0, len, 0, at, Some(carried)),
@@ -259,12 +260,6 @@ pub(crate) fn each_block(posting: Posting) -> impl Iterator<Item = Posting> {
         }
         one
     })
-}
-
-fn words(bytes: &[u8]) -> [u64; SLOT] {
-    let mut padded = [0; 8 * SLOT];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    bytemuck::cast(padded)
 }
 
 fn inline(words: &[u64; SLOT], len: u32) -> Option<Inline> {

@@ -1,5 +1,5 @@
 //! Positions and credit. Positions count slots from a queue's opening; the hardware stores them
-//! only modulo the depth.
+//! only modulo the depth, which is a power of two.
 
 /// Returns the number of slots of a ring of `depth` that may be in use at once. One always stays
 /// free, so that a full ring differs from an empty one.
@@ -13,7 +13,7 @@ pub(crate) const fn usable(depth: u32) -> u64 {
 /// The session offset is a ring index: credit that is a whole ring ahead of the read pointer is
 /// lost.
 pub(crate) const fn credit(read: u64, scheduled: u64, depth: u32) -> u64 {
-    scheduled.wrapping_sub(read) % depth as u64
+    scheduled.wrapping_sub(read) & (depth as u64).wrapping_sub(1)
 }
 
 /// Returns whether credit was or would be lost because the offset is a whole ring ahead. This is

@@ -16,18 +16,24 @@ use core::sync::atomic::{
 };
 
 impl<'a> View<'a> {
+    /// Returns the slot at a position of the ring that starts at word `first`.
+    #[inline(always)]
+    fn slot(&self, first: usize, position: u64) -> &'a [AtomicU64; SLOT] {
+        // The depth is a power of two.
+        let at = first + (position & u64::from(self.geometry.depth - 1)) as usize * SLOT;
+        self.words[at..].first_chunk().expect("the ring is inside")
+    }
+
     /// Returns the slot of the TOQ at a position. Session queues only.
-    #[inline]
-    fn toq(&self, position: u64) -> &'a [AtomicU64] {
-        let at = self.geometry.toq() + (position % u64::from(self.geometry.depth)) as usize * SLOT;
-        &self.words[at..at + SLOT]
+    #[inline(always)]
+    fn toq(&self, position: u64) -> &'a [AtomicU64; SLOT] {
+        self.slot(self.geometry.toq(), position)
     }
 
     /// Returns a copy of the slot of the TOQ at a position.
     #[inline]
     pub(crate) fn read_slot(&self, position: u64) -> [u64; SLOT] {
-        let slot = self.toq(position);
-        core::array::from_fn(|word| slot[word].load(Relaxed))
+        self.toq(position).each_ref().map(|word| word.load(Relaxed))
     }
 
     /// Fills the slot of the TOQ at a position, which no other rank reads yet.
@@ -36,9 +42,9 @@ impl<'a> View<'a> {
         self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
     }
 
-    fn tcq(&self, number: u64) -> &'a [AtomicU64] {
-        let at = self.geometry.tcq() + (number % u64::from(self.geometry.depth)) as usize * SLOT;
-        &self.words[at..at + SLOT]
+    #[inline(always)]
+    fn tcq(&self, number: u64) -> &'a [AtomicU64; SLOT] {
+        self.slot(self.geometry.tcq(), number)
     }
 
     /// Moves the command at `position` to `phase`. Only for the holder of the claim.
@@ -91,8 +97,7 @@ impl<'a> View<'a> {
 
     /// Returns entry `number` of the TCQ.
     pub(crate) fn completion(&self, number: u64) -> TcqEntry {
-        let words = self.tcq(number);
-        let [first, head, stadd, numbers] = core::array::from_fn(|word| words[word].load(Relaxed));
+        let [first, head, stadd, numbers] = self.tcq(number).each_ref().map(|word| word.load(Relaxed));
         TcqEntry { position: first >> 1, kept: first & 1 != 0, status: Status { head, stadd, numbers } }
     }
 }
