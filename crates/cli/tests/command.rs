@@ -91,13 +91,6 @@ fn a_quick_reproduction_of_global_adds_passes_its_check() {
 }
 
 #[test]
-fn a_quick_reproduction_of_reflects_passes_its_check() {
-    let (code, out, err) = told(&["reproduce", "--paper", "xmp", "--quick", "--what-if", "--check"]);
-    assert_eq!(code, Some(0), "{err}");
-    assert!(out.starts_with("QUICK RUN") && out.contains("X7-flat") && out.contains("our prediction"), "{out}");
-}
-
-#[test]
 fn only_published_figures_are_simulated_unless_more_is_requested() {
     let (code, out, err) = told(&["reproduce", "--paper", "acp", "--quick", "--hashes"]);
     assert_eq!(code, Some(0), "{err}");

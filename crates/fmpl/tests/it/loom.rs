@@ -133,7 +133,7 @@ fn barriers() {
 }
 
 #[test]
-#[ignore = "ten seconds"]
+#[ignore = "ten seconds; weekly"]
 fn more_messages() {
     all(1, AtPost, Job::Row(2), 17_000);
     for delivery in [AtPost, AtFlush] {

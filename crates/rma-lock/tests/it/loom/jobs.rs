@@ -124,7 +124,7 @@ fn fair() {
 }
 
 #[test]
-#[ignore = "takes ten seconds; CI runs it"]
+#[ignore = "takes ten seconds; weekly"]
 fn long_jobs() {
     check_jobs::<RpLock>(LONG_JOBS);
     check_jobs::<PackedLock>(LONG_JOBS_OF_OTHERS);

@@ -1,4 +1,4 @@
-//! The text and the binary format: round trips, and what is refused.
+//! The text and the binary format: round trips and refusals.
 
 use super::read;
 use proptest::prelude::*;
@@ -157,7 +157,7 @@ fn broken_files_are_refused_with_the_offset() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Changed files are read or refused, and what was read can be replayed or not, without a panic.
+    /// Changed files are read or refused, and a schedule that is read can be replayed or not, without a panic.
     #[test]
     fn changed_files_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), as_text: bool) {
         let schedule = read(&TEXT.replace("tag 5 }", "tag 5\n}"));
