@@ -9,6 +9,7 @@ mod beside_mpi;
 mod cluster;
 mod collectives;
 mod command;
+mod foreign;
 mod goal;
 mod locks;
 mod mechanisms;

@@ -5,17 +5,17 @@ mod samples;
 mod works;
 
 use crate::{
-    operations,
+    foreign::mpi,
+    operations::{self, Measured},
     output::{Context, Output, Steps},
     outside::placement::{Class, cores},
     quantity::Unit,
     sheet::{Entry, Sheet, ns},
 };
 use clap::Args;
-use libraries::{Library, found};
+use libraries::Library;
 use samples::Samples;
 use std::{
-    collections::BTreeSet,
     error::Error,
     io::{self, Write},
     process::ExitCode,
@@ -39,9 +39,9 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let libraries = found(folder.path())?;
+    let libraries = Library::all(folder.path())?;
     if libraries.is_empty() {
-        writeln!(io::stdout(), "beside-mpi: SKIPPED: there is no mpicc with its mpirun")?;
+        writeln!(io::stdout(), "beside-mpi: SKIPPED: {}", mpi::NONE)?;
         return Ok(ExitCode::SUCCESS);
     }
     let cores = cores(&options.cores)?;
@@ -71,22 +71,21 @@ fn measure(
     quick: bool,
     cores: &[usize],
     libraries: &[Library],
-    ours: &mut Vec<operations::Forms>,
+    ours: &mut Vec<Measured>,
     theirs: &mut [Samples],
 ) -> Result<(), Box<dyn Error>> {
     steps.begin(format!("round {round}: onesided"));
-    let names: BTreeSet<&str> = WORKS.iter().map(|work| work.case).collect();
-    ours.extend(operations::sampled(&names.into_iter().collect::<Vec<_>>(), quick, cores)?);
+    ours.extend(operations::sampled(&WORKS.each_ref().map(|work| work.case), quick, cores)?);
     for (library, theirs) in libraries.iter().zip(theirs) {
-        steps.begin(format!("round {round}: {}", library.name));
+        steps.begin(format!("round {round}: {}", library.mpi.name));
         library.measure(quick, cores, theirs)?;
     }
     Ok(())
 }
 
-fn sheet(ours: &[operations::Forms], libraries: &[Library], theirs: &[Samples]) -> Sheet {
-    let names = libraries.iter().map(|library| library.name.clone());
-    let columns = ["work", "class", "bare", "ours"].map(str::to_owned).into_iter().chain(names);
+fn sheet(ours: &[Measured], libraries: &[Library], theirs: &[Samples]) -> Sheet {
+    let names = libraries.iter().map(|library| library.mpi.name.clone());
+    let columns = ["work", "class", "limit", "ours"].map(str::to_owned).into_iter().chain(names);
     let mut sheet = Sheet::new("Beside MPI", columns.chain(["ours / best".to_owned()]));
     for work in &WORKS {
         let classes: &[Class] = if work.shares_cores { &[Class::Any] } else { &Class::DISTANCES };
@@ -100,14 +99,15 @@ fn sheet(ours: &[operations::Forms], libraries: &[Library], theirs: &[Samples]) 
 }
 
 /// Returns the entries of a work; `None` if nothing of ours was measured at this distance.
-fn row(work: &Work, class: Class, ours: &[operations::Forms], theirs: &[Samples]) -> Option<Vec<Entry>> {
-    let of_work = || ours.iter().filter(|forms| forms.name == work.case && forms.bytes == work.bytes);
-    let own = of_work().filter_map(|forms| forms.least(0, class)).min_by(f64::total_cmp)?;
-    let bare = of_work().flat_map(|forms| (1..forms.len()).filter_map(|form| forms.least(form, class)));
-    let bare = bare.min_by(f64::total_cmp);
+fn row(work: &Work, class: Class, ours: &[Measured], theirs: &[Samples]) -> Option<Vec<Entry>> {
+    let of_work = ours.iter().filter(|measured| measured.name == work.case && measured.bytes == work.bytes);
+    let forms: Vec<_> = of_work.filter_map(|measured| measured.forms.split_first()).collect();
+    let own = forms.iter().filter_map(|(own, _)| own.least(class)).min_by(f64::total_cmp)?;
+    let limit = forms.iter().flat_map(|(_, limits)| *limits).filter_map(|form| form.least(class));
+    let limit = limit.min_by(f64::total_cmp);
     let others: Vec<Option<f64>> = theirs.iter().map(|samples| samples.least(work, class)).collect();
     let best = others.iter().flatten().copied().min_by(f64::total_cmp);
-    let mut entries = vec![work.what.into(), class.name().into(), Entry::figure(bare, Unit::Nanoseconds), ns(own)];
+    let mut entries = vec![work.what.into(), class.name().into(), Entry::figure(limit, Unit::Nanoseconds), ns(own)];
     entries.extend(others.into_iter().map(|other| Entry::figure(other, Unit::Nanoseconds)));
     entries.push(Entry::figure(best.map(|best| own / best), Unit::Times));
     Some(entries)

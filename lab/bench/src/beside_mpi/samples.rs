@@ -1,21 +1,16 @@
-//! The samples that the program in C prints.
+//! The samples that the program in C prints, as forms of a case.
 
 use super::works::Work;
-use crate::outside::placement::Class;
+use crate::{
+    operations::{Form, Sample},
+    outside::placement::Class,
+};
 use std::collections::BTreeMap;
-
-/// A sample: ns per operation, ns of a bare flag one way before it, and whether no rank was switched out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Sample {
-    ns: f64,
-    flag_ns: f64,
-    clean: bool,
-}
 
 /// The samples of a library, by name and bytes.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
-    by_name: BTreeMap<(String, usize), Vec<Sample>>,
+    by_name: BTreeMap<(String, usize), Form>,
 }
 
 impl Samples {
@@ -26,21 +21,21 @@ impl Samples {
     pub(super) fn add(&mut self, line: &str) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let parsed = || {
-            let [name, bytes, ns, flag_ns, clean] = words[..] else { return None };
-            let sample = Sample { ns: ns.parse().ok()?, flag_ns: flag_ns.parse().ok()?, clean: clean == "1" };
+            let [name, bytes, ns, ping_pong, clean] = words[..] else { return None };
+            let sample = Sample { ns: ns.parse().ok()?, ping_pong: ping_pong.parse().ok()?, clean: clean == "1" };
             Some(((name.to_owned(), bytes.parse().ok()?), sample))
         };
         let (key, sample) = parsed().ok_or_else(|| format!("not a sample: {line}"))?;
-        self.by_name.entry(key).or_default().push(sample);
+        let form = || Form { name: key.0.clone(), samples: Vec::new() };
+        self.by_name.entry(key.clone()).or_insert_with(form).samples.push(sample);
         Ok(())
     }
 
-    /// Returns the fastest sample of a work at this distance, in ns.
+    /// Returns the fastest sample of a work at this distance, in ns; `None` if too few were clean.
     pub(super) fn least(&self, work: &Work, class: Class) -> Option<f64> {
-        let counts = |sample: &&Sample| class == Class::Any || sample.clean && Class::of(sample.flag_ns) == class;
         let of_name = |name: &&str| self.by_name.get(&((*name).to_owned(), work.bytes));
-        let samples = work.mpi.iter().filter_map(of_name).flatten();
-        samples.filter(counts).map(|sample| sample.ns).min_by(f64::total_cmp)
+        let forms = work.mpi.iter().filter_map(of_name);
+        forms.filter_map(|form| form.least(class)).min_by(f64::total_cmp)
     }
 }
 
@@ -53,7 +48,8 @@ mod tests {
         let mut samples = Samples::default();
         let put = &WORKS[0];
         for line in ["put 8 30.5 50.0 1", "put 8 20.0 50.0 0", "put 8 25.0 200.0 1", "put 16 1.0 50.0 1"] {
-            samples.add(line).unwrap();
+            // A class needs seven.
+            (0..7).for_each(|_| samples.add(line).unwrap());
         }
         assert_eq!(samples.least(put, Class::Near), Some(30.5));
         assert_eq!(samples.least(put, Class::Far), Some(25.0));

@@ -1,6 +1,7 @@
 //! Operations between two nodes, compared with bare calls of libfabric on the same provider.
 
-use super::{Found, PROVIDERS, commands::lines_of, row::Row};
+use super::{Found, PROVIDERS, row::Row};
+use crate::foreign::lines_of::lines_of;
 use crate::{goal::Goal, quantity::Unit};
 use serde::Deserialize;
 use std::{error::Error, path::Path, process::Command};

@@ -3,9 +3,10 @@
 
 use super::{
     Found, PROVIDERS,
-    commands::{commands, lines_of, on_nodes},
+    commands::{commands, on_nodes},
     row::Row,
 };
+use crate::foreign::lines_of::lines_of;
 use crate::{goal::Goal, quantity::Unit, statistics::quantile};
 use std::{
     error::Error,

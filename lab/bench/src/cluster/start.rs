@@ -2,19 +2,21 @@
 
 use super::{
     Found, PROVIDERS,
-    commands::{commands, lines_of, on_nodes},
+    commands::{commands, on_nodes},
     row::Row,
 };
-use crate::{goal::Goal, quantity::Unit, statistics::median};
+use crate::{
+    foreign::{lines_of::lines_of, mpi},
+    goal::Goal,
+    quantity::Unit,
+    statistics::median,
+};
 use std::{
     error::Error,
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-const MPIRUN: &str = "mpirun.openmpi";
-const MPICC: &str = "mpicc.openmpi";
 const RANKS: usize = 64;
 /// The numbers of nodes. Open MPI's ranks are on one.
 const NODES: [usize; 3] = [1, 2, 8];
@@ -23,8 +25,8 @@ const BARRIER: &str = include_str!("barrier.c");
 
 pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let mpi = match compiled(folder.path()) {
-        Ok(mpi) => mpi,
+    let (barrier, open_mpi) = match reference(folder.path()) {
+        Ok(built) => built,
         Err(why) => {
             found.skip(&format!("{RANKS} ranks, beside Open MPI"), why);
             return Ok(());
@@ -33,12 +35,8 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     let mut others = Vec::new();
     let mut ours = NODES.map(|_| Vec::new());
     for _ in 0..if quick { 1 } else { 3 } {
-        let mut command = Command::new(MPIRUN);
-        command.args(["--oversubscribe", "-n", &RANKS.to_string()]);
-        if rustix::process::geteuid().is_root() {
-            command.arg("--allow-run-as-root");
-        }
-        command.arg(&mpi);
+        let mut command = open_mpi.run(RANKS);
+        command.arg(&barrier);
         others.push(passed(command)?);
         for (nodes, ours) in NODES.iter().zip(&mut ours) {
             let mut command = commands(program, &["barrier"]);
@@ -56,15 +54,10 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
     Ok(())
 }
 
-/// Compiles the program of the reference.
-fn compiled(folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let (source, program) = (folder.join("barrier.c"), folder.join("barrier"));
-    fs::write(&source, BARRIER)?;
-    let missing = |name: &'static str| move |error| format!("{name}: {error}");
-    Command::new(MPIRUN).arg("--version").output().map_err(missing(MPIRUN))?;
-    let mut compiler = Command::new(MPICC);
-    let status = compiler.arg("-O2").arg("-o").arg(&program).arg(&source).status().map_err(missing(MPICC))?;
-    if status.success() { Ok(program) } else { Err("the compiler fails".into()) }
+/// Returns the program of the reference, and its library.
+fn reference(folder: &Path) -> Result<(PathBuf, mpi::Library), Box<dyn Error>> {
+    let open_mpi = mpi::Library::all().into_iter().find(mpi::Library::is_open_mpi).ok_or(mpi::NONE)?;
+    Ok((open_mpi.compiled(BARRIER, folder)?, open_mpi))
 }
 
 /// Returns the time until rank 0 had passed the barrier, in ns.

@@ -2,9 +2,10 @@
 
 use super::{
     Found, PROVIDERS,
-    commands::{commands, lines_of, numbers, on_nodes},
+    commands::{commands, numbers, on_nodes},
     row::Row,
 };
+use crate::foreign::lines_of::lines_of;
 use crate::quantity::Unit;
 use std::{error::Error, path::Path};
 

@@ -11,12 +11,13 @@ mod sampling;
 mod table;
 
 pub(crate) use ranks::JobPlan;
+pub(crate) use sampling::{Form, Measured, Sample};
 
 use crate::{
     output::Output,
     outside::{
         job::{self, Provider},
-        placement::{Class, cores},
+        placement::cores,
     },
     report::{Report, Started},
 };
@@ -81,48 +82,34 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     output.write(&report, &table::terminal(&report), &table::markdown(&report))
 }
 
-/// A case as one job measured it: the form over the fabric first, then the bare ones.
-#[derive(Debug)]
-pub(crate) struct Forms {
-    pub(crate) name: String,
-    /// Bytes of a transfer; 0 if there is none.
-    pub(crate) bytes: usize,
-    forms: Vec<sampling::Form>,
-}
-
-impl Forms {
-    pub(crate) fn len(&self) -> usize {
-        self.forms.len()
-    }
-
-    /// Returns the fastest sample of a form at this distance, in ns; `None` if too few were clean.
-    pub(crate) fn least(&self, form: usize, class: Class) -> Option<f64> {
-        rows::least_of(self.forms.get(form)?, class)
-    }
-}
-
 #[cfg(test)]
 pub(crate) fn has_case(name: &str) -> bool {
     cases::find(name).is_some()
 }
 
 /// Measures the cases of these names once, without a display of the progress.
-pub(crate) fn sampled(names: &[&str], quick: bool, cores: &[usize]) -> Result<Vec<Forms>, Box<dyn Error>> {
+pub(crate) fn sampled(names: &[&str], quick: bool, cores: &[usize]) -> Result<Vec<Measured>, Box<dyn Error>> {
+    let chosen: Vec<_> = cases::all().filter(|case| names.contains(&case.name)).collect();
     let mut all = Vec::new();
-    for ranks in Ranks::ALL {
-        let of_job = cases::all().filter(|case| names.contains(&case.name) && cases::ranks_of(case) == ranks);
-        let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
-        if !cases.is_empty() {
-            let plan = JobPlan { ranks, cases, quick, sample_ms: None, cores: cores.to_vec() };
-            let measured = job::run(&plan, Provider::Shm, ranks.size(), &Progress::silent(), |_| None)?.swap_remove(0);
-            all.extend(measured.into_iter().map(|case| Forms {
-                name: case.name,
-                bytes: case.bytes,
-                forms: case.forms,
-            }));
-        }
+    for plan in plans(&chosen, quick, None, cores) {
+        all.extend(job::run(&plan, Provider::Shm, plan.ranks.size(), &Progress::silent(), |_| None)?.swap_remove(0));
     }
     Ok(all)
+}
+
+/// Returns the plans of the jobs that measure the cases.
+fn plans(
+    chosen: &[&'static Case],
+    quick: bool,
+    sample_ms: Option<u32>,
+    cores: &[usize],
+) -> impl Iterator<Item = JobPlan> {
+    let plan = move |ranks: Ranks| {
+        let of_job = chosen.iter().filter(|case| cases::ranks_of(case) == ranks);
+        let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
+        (!cases.is_empty()).then(|| JobPlan { ranks, cases, quick, sample_ms, cores: cores.to_vec() })
+    };
+    Ranks::ALL.into_iter().filter_map(plan)
 }
 
 fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report<Row>, Box<dyn Error>> {
@@ -141,20 +128,13 @@ fn measure(options: &Options, chosen: &[&'static Case]) -> Result<Report<Row>, B
     for round in 0..rounds {
         progress.say(&format!("round {} of {rounds}: {} cases", round + 1, chosen.len()));
         let mut before = round * chosen.len();
-        for ranks in Ranks::ALL {
-            let of_job = chosen.iter().filter(|case| cases::ranks_of(case) == ranks);
-            let cases: Vec<String> = of_job.map(|case| case.name.to_owned()).collect();
-            if cases.is_empty() {
-                continue;
-            }
-            let (quick, sample_ms, cores) = (options.quick, options.sample, cores.clone());
-            let plan = JobPlan { ranks, cases, quick, sample_ms, cores };
+        for plan in plans(chosen, options.quick, options.sample, &cores) {
             let at = |number: u64| {
                 let case = cases::all().nth(number.checked_sub(1)? as usize)?;
                 let done = plan.cases.iter().position(|name| name == case.name)?;
                 Some((before + done, case.what.to_owned()))
             };
-            let mut of_ranks = job::run(&plan, options.fabric, ranks.size(), &progress, at)?;
+            let mut of_ranks = job::run(&plan, options.fabric, plan.ranks.size(), &progress, at)?;
             measured.push(of_ranks.swap_remove(0));
             before += plan.cases.len();
         }

@@ -123,9 +123,11 @@ fn of_class(form: &Form, class: Class) -> Vec<Sample> {
     if class == Class::Any || samples.len() >= FEWEST { samples } else { Vec::new() }
 }
 
-/// Returns the fastest sample of a form for a class.
-pub(super) fn least_of(form: &Form, class: Class) -> Option<f64> {
-    least(of_class(form, class).iter().map(|sample| sample.ns))
+impl Form {
+    /// Returns the fastest sample at this distance, in ns; `None` if too few were clean.
+    pub(crate) fn least(&self, class: Class) -> Option<f64> {
+        least(of_class(self, class).iter().map(|sample| sample.ns))
+    }
 }
 
 fn figure(samples: &[Sample]) -> Option<Figure> {

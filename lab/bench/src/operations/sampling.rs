@@ -23,29 +23,29 @@ use std::time::Instant;
 
 /// One timed run of many repetitions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// Nanoseconds per operation.
-    pub(super) ns: f64,
+    pub(crate) ns: f64,
     /// The one-way time of the ping-pong right before it, in nanoseconds.
-    pub(super) ping_pong: f64,
+    pub(crate) ping_pong: f64,
     /// Whether no rank was switched out involuntarily.
-    pub(super) clean: bool,
+    pub(crate) clean: bool,
 }
 
 /// One form of a case, as measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Form {
-    pub(super) name: String,
-    pub(super) samples: Vec<Sample>,
+pub(crate) struct Form {
+    pub(crate) name: String,
+    pub(crate) samples: Vec<Sample>,
 }
 
 /// A case, as measured in one job. The first form is the one that is judged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Bytes of a transfer; 0 if there is none.
-    pub(super) bytes: usize,
-    pub(super) forms: Vec<Form>,
+    pub(crate) bytes: usize,
+    pub(crate) forms: Vec<Form>,
 }
 
 /// The length and number of samples to take.

@@ -1,0 +1,4 @@
+//! Programs of others, which measurements run beside ours.
+
+pub(crate) mod lines_of;
+pub(crate) mod mpi;
