@@ -20,9 +20,9 @@
 //! These are store-buffer races, with a barrier on both sides. Of an advancer and a poster, at least
 //! one sees the other's word, so one of them finds the command due. If A3 finds the claim taken,
 //! either it sees E2, or E3 sees A1. Trying to take the claim includes a barrier, so a poster that
-//! has seen credit, and tries in any case, needs no other. A rank that waits at one of its queues holds the claims of its
-//! session queues between its looks ([`super::queue`]): then commands are executed by the CPU
-//! whose caches hold them.
+//! has seen credit, and tries in any case, needs no other. A rank that waits at one of its queues
+//! holds the claims of its session queues between its looks ([`super::queue`]): then commands are
+//! executed by the CPU whose caches hold them.
 //!
 //! `scheduled` is a count, so concurrent advances add up.
 //!

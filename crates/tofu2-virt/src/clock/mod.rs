@@ -216,8 +216,8 @@ impl Timed for Event {
     }
 
     #[inline]
-    fn not_before(self, time: u64) -> Self {
-        Event { time: self.time.max(time), ..self }
+    fn at(self, time: u64) -> Self {
+        Event { time, ..self }
     }
 }
 

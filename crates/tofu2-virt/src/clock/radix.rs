@@ -13,8 +13,14 @@
 pub(crate) trait Timed: Copy {
     fn time(&self) -> u64;
 
+    /// Returns the same at another time.
+    fn at(self, time: u64) -> Self;
+
     /// Returns the same at `time`, if that is later.
-    fn not_before(self, time: u64) -> Self;
+    #[inline]
+    fn not_before(self, time: u64) -> Self {
+        self.at(self.time().max(time))
+    }
 }
 
 /// A bucket whose events have been distributed keeps its memory for reuse only up to this many

@@ -67,9 +67,7 @@ impl Site {
     /// Takes the folder for files, and the one where the examples are.
     pub(crate) fn new(folder: &Path, programs: PathBuf) -> io::Result<Self> {
         let secret = folder.join("secret");
-        let mut bytes = [0; 32];
-        fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = random_digits(32)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&secret)?;
         writeln!(file, "{text}")?;
         Ok(Site { folder: folder.to_owned(), programs, secret, slurm: None })
@@ -139,6 +137,13 @@ impl Site {
         command.args(["sh", "-c", &wrapped, "sh"]).arg(program);
         Ok(command)
     }
+}
+
+/// Returns the hexadecimal digits of random bytes.
+pub(crate) fn random_digits(bytes: usize) -> io::Result<String> {
+    let mut random = vec![0; bytes];
+    fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Returns the command of this name.

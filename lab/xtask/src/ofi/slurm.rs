@@ -118,7 +118,7 @@ impl Slurm {
     /// # Errors
     /// If this Slurm does not support this kind.
     pub(crate) fn srun(&self, mpi: &str) -> Result<Command, String> {
-        if !self.kinds.split_whitespace().any(|kind| kind.trim_end_matches(',') == mpi) {
+        if !has_kind(&self.kinds, mpi) {
             return Err(format!("this Slurm has no --mpi={mpi}"));
         }
         let mut command = Command::new("srun");
@@ -137,6 +137,11 @@ impl Drop for Slurm {
             let _ = end(daemon);
         }
     }
+}
+
+/// Returns whether a kind of `--mpi` is among those that `srun --mpi=list` printed.
+pub(crate) fn has_kind(listed: &str, mpi: &str) -> bool {
+    listed.split_whitespace().any(|kind| kind.trim_end_matches(',') == mpi)
 }
 
 /// Returns the command of this name, which may be in a directory that only administrators search.

@@ -4,15 +4,15 @@ use super::cases::{QUEUES, SEGMENT};
 use crate::{
     hosts::bed::{Bed, Good, Outcome},
     installed::is_installed,
+    ofi::launcher::random_digits,
     ofi::slurm::{
         DAEMONS,
         configuration::{Host, cgroup_configuration, configuration, munged},
+        has_kind,
     },
 };
 use std::{
     error::Error,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -44,7 +44,7 @@ pub(super) fn slurm(bed: &Bed, provider: &str, within: Duration) -> Outcome {
     let listed = daemons.run("srun --mpi=list 2>&1")?;
     let mut notes = Vec::new();
     for kind in KINDS {
-        if listed.split_whitespace().any(|word| word.trim_end_matches(',') == kind) {
+        if has_kind(&listed, kind) {
             let begun = Instant::now();
             daemons.counter(kind, provider, within).map_err(|error| format!("srun --mpi={kind}: {error}"))?;
             notes.push(format!("--mpi={kind} {:.0} s", begun.elapsed().as_secs_f64()));
@@ -70,7 +70,7 @@ impl<'a> Daemons<'a> {
             (0..network.hosts()).map(host).collect::<Vec<_>>()
         };
         let (controllers, nodes) = (hosts(6817), hosts(6818));
-        let (text, key) = (configuration(folder, 0, &controllers[0], &nodes), random_key()?);
+        let (text, key) = (configuration(folder, 0, &controllers[0], &nodes), random_digits(64)?);
         for host in 0..network.hosts() {
             let write = |name: &str, text: &str| network.write(host, &folder.join(name), text);
             network.shell(host, &format!("cd '{}' && mkdir -p state spool", folder.display()))?;
@@ -133,11 +133,4 @@ impl Drop for Daemons<'_> {
 fn in_folder(folder: &Path, line: &str) -> String {
     let folder = folder.display();
     format!("cd '{folder}' && export SLURM_CONF='{folder}/slurm.conf' PATH=$PATH:/usr/sbin:/sbin && {line}")
-}
-
-/// Returns 128 random hexadecimal digits.
-fn random_key() -> Result<String> {
-    let mut bytes = [0; 64];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
