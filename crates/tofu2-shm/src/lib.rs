@@ -63,7 +63,7 @@ pub use attached::{SEGMENT_VARIABLE, attach_process};
 pub use exit_report::ends_in_words;
 pub use memory::existing::existing_of_processes;
 pub use options::{DEFAULT_SEGMENT_BYTES, DEFAULT_STUCK_AFTER, NoSize, SegmentBytes};
-pub use processes::launcher::{JOB_VARIABLE, Launcher, from_env};
+pub use processes::launcher::{JOB_VARIABLE, Launcher, VIRTUAL_JOB, from_env};
 pub use processes::placement::{Bind, Cache, Cpu, Placement, UnknownBind};
 pub use queues::format::machine::QueueMachine;
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};

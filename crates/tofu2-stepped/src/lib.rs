@@ -35,5 +35,5 @@ pub use rank::SteppedRank;
 /// memory use the same.
 pub const JOB_VARIABLE: &str = tofu2_shm::JOB_VARIABLE;
 
-/// The first words of its value, with the version of the requests.
-const MARK: &str = "virtual 1";
+/// The version of the requests, which follows [`tofu2_shm::VIRTUAL_JOB`] in its value.
+const VERSION: &str = "1";

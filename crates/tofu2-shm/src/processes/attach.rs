@@ -10,7 +10,7 @@ use super::{
     broker::BrokerAddress,
     descriptors::FIRST,
     inherit,
-    launcher::JOB_VARIABLE,
+    launcher::{JOB_VARIABLE, VIRTUAL_JOB},
     memory_file,
     peer_memory::PeerMemories,
     start::monotonic_ns,
@@ -96,8 +96,15 @@ impl FromStr for JobVariable {
 
     fn from_str(text: &str) -> Result<Self, FabricError> {
         let mut words = text.split(' ');
-        if words.next() != Some(VERSION) {
-            return Err(malformed(format!("is not of version {VERSION}, which this program was built for")));
+        match words.next() {
+            Some(VERSION) => {}
+            Some(VIRTUAL_JOB) => {
+                return Err(malformed(
+                    "names a rank in virtual time, which only programs over libtofucom can be; `onesided::launch` \
+                     has an option of its own, `--fabric virt`, without `onesided run`",
+                ));
+            }
+            _ => return Err(malformed(format!("is not of version {VERSION}, which this program was built for"))),
         }
         let mut field = |name: &str| {
             let word = words.next().unwrap_or_default();
@@ -140,6 +147,12 @@ mod tests {
     fn schedules_read_back_as_written() {
         let variable = JobVariable { rank: 2, ranks: 3, segment_bytes: 1 << 20, memory: 9, job: u64::MAX - 1 };
         assert_eq!(variable.to_string().parse(), Ok(variable));
+    }
+
+    #[test]
+    fn a_job_in_virtual_time_is_refused_by_its_name() {
+        let error = format!("{VIRTUAL_JOB} 1 rank=0 ranks=2 file=5").parse::<JobVariable>().unwrap_err();
+        assert!(error.to_string().contains("virtual time"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::ffi::OsString;
 /// The environment variable that identifies a process's job and rank.
 pub const JOB_VARIABLE: &str = "ONESIDED_JOB";
 
+/// The first word of that variable in a process that a simulator steps (`tofu2-stepped`).
+pub const VIRTUAL_JOB: &str = "virtual";
+
 /// Environment variables that, if set, keep libraries of libfabric (those of InfiniPath and Omni-Path) from
 /// installing signal handlers on load, which would end a rank with code 1 where a signal ends it. Launchers
 /// set them to 1 for their ranks, unless they are set.

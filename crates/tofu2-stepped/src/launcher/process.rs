@@ -2,7 +2,7 @@
 
 use super::memory::Image;
 use crate::{
-    JOB_VARIABLE, MARK,
+    JOB_VARIABLE, VERSION,
     wire::{Channel, Received, Request},
 };
 use rdma_fabric::Rank;
@@ -15,6 +15,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use tofu2_shm::VIRTUAL_JOB;
 
 /// The time between two looks at a process that makes no request.
 const LOOK: Duration = Duration::from_millis(200);
@@ -54,7 +55,7 @@ impl Process {
         let (ours, theirs) = UnixStream::pair()?;
         // Only this child inherits it: this thread starts all of them.
         fcntl_setfd(&theirs, FdFlags::empty())?;
-        let job = format!("{MARK} rank={} ranks={ranks} file={}", rank.number(), theirs.as_raw_fd());
+        let job = format!("{VIRTUAL_JOB} {VERSION} rank={} ranks={ranks} file={}", rank.number(), theirs.as_raw_fd());
         let child = Command::new(program).args(args).env(JOB_VARIABLE, job).spawn()?;
         ours.set_read_timeout(Some(LOOK))?;
         let image = Image::new(child.id());

@@ -4,7 +4,7 @@ mod gates;
 mod queue;
 
 use crate::{
-    JOB_VARIABLE, MARK,
+    JOB_VARIABLE, VERSION,
     wire::{Channel, Received, Reply, Request, Wire},
 };
 use queue::SteppedQueue;
@@ -26,6 +26,7 @@ use std::{
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
+use tofu2_shm::VIRTUAL_JOB;
 
 /// This process's rank of a job in virtual time.
 #[derive(Clone, Debug)]
@@ -61,12 +62,10 @@ impl SteppedRank {
     #[allow(unsafe_code)]
     pub unsafe fn from_env() -> Result<Option<Self>> {
         let Ok(text) = env::var(JOB_VARIABLE) else { return Ok(None) };
-        if !text.starts_with("virtual ") {
-            return Ok(None);
-        }
+        let Some((VIRTUAL_JOB, numbers)) = text.split_once(' ') else { return Ok(None) };
         let wrong =
             || FabricError::setting(JOB_VARIABLE, format!("`{text}` is not that of `onesided run` of this version"));
-        let numbers = text.strip_prefix(MARK).ok_or_else(wrong)?;
+        let numbers = numbers.strip_prefix(VERSION).ok_or_else(wrong)?;
         let number = |name: &str| {
             let found = numbers.split(' ').find_map(|part| part.strip_prefix(name)?.parse::<u32>().ok());
             found.ok_or_else(wrong)
