@@ -6,6 +6,7 @@ use crate::{
     Algorithm, Collective, FmplError, Op, Options, Result, Scalar, Threads,
     area::{Layout, meet, supplied},
     collective::{Algorithms, ByUnit, Collectives, Hardware, Memories},
+    point::{SPIN_LIMIT, spin_limit},
     spool::{Siblings, Spool},
     state::State,
 };
@@ -30,6 +31,8 @@ pub struct Communicator {
     pub(crate) window: usize,
     /// Whether the fabric's puts become visible in order.
     pub(crate) puts_in_order: bool,
+    /// The number of times that a receive polls before it prepares for a longer wait.
+    pub(crate) receive_polls: u32,
     /// The members' ranks; `None` if they are all ranks of the job.
     pub(crate) listed: Option<Box<[Rank]>>,
     /// How collectives are executed.
@@ -86,14 +89,14 @@ impl Communicator {
             let spool = Spool::new(&fabric, options.spool_bytes, options.time_out, options.patience)?;
             let (hardware, algorithms) = Hardware::claim(&mut group, &options, memories).await?;
             group.barrier().await?;
-            let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware));
+            let state = State::new(group.me(), options.indices, spool, Collectives::new(hardware, &fabric.caps()));
             let state = match options.threads {
                 Threads::One => TurnCell::of_this_thread(state),
                 Threads::Many => TurnCell::of_any_thread(state),
             };
             let state = Arc::new(state);
             siblings.add(&state);
-            let puts_in_order = fabric.caps().puts_in_order;
+            let caps = fabric.caps();
             let listed = (group.len() < fabric.ranks()).then(|| memory.ranks().collect());
             Ok(Communicator {
                 fabric,
@@ -101,7 +104,8 @@ impl Communicator {
                 memory,
                 layout,
                 window: options.window,
-                puts_in_order,
+                puts_in_order: caps.puts_in_order,
+                receive_polls: spin_limit(&caps, SPIN_LIMIT),
                 listed,
                 algorithms,
                 siblings,
@@ -212,6 +216,9 @@ impl Communicator {
         let finished: Boxed<'static, Result<()>> = Box::pin(async move {
             let fetched = self.all_fetched().await;
             let met = self.group.barrier().await.map_err(FmplError::from);
+            if met.is_ok() {
+                self.with(|state| state.collectives.finish())?;
+            }
             fetched.and(met)
         });
         finished

@@ -96,6 +96,10 @@ pub struct Caps {
     /// Whether operations tend to complete when they are posted, so that a rank may execute several
     /// while another one is being woken. A protocol that forwards data can base its choice on this.
     pub immediate: bool,
+    /// Whether the job has more ranks than CPUs, so that a rank that polls may keep another from
+    /// running. A protocol that polls for a short time, or whose messages pass from rank to rank, can
+    /// base its choice on this.
+    pub oversubscribed: bool,
     /// Whether [`crate::Handle::wait`] may block the calling thread.
     pub blocking_wait: bool,
     /// The longest single transfer in bytes; longer ones are split by the provider.
@@ -121,6 +125,7 @@ impl Caps {
             locked_memory: LockedMemory::None,
             helpers: false,
             immediate: false,
+            oversubscribed: false,
             blocking_wait: false,
             max_transfer: 16_777_215,
         }

@@ -192,6 +192,7 @@ impl Endpoint {
         caps.notice_bits = 64;
         caps.strong_progress = true;
         caps.immediate = true;
+        caps.oversubscribed = self.job().oversubscribed;
         caps.blocking_wait = true;
         caps.register_existing = self.job().existing();
         caps.locked_memory = LockedMemory::Mapped;

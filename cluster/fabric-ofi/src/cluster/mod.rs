@@ -183,6 +183,8 @@ impl Member {
             (caps.atomics, caps.coherent_atomics) = (Atomics::Hardware, false);
         }
         caps.immediate = false;
+        // Nodes may differ.
+        caps.oversubscribed = false;
         caps.locked_memory = LockedMemory::Copies;
         caps.max_transfer = self.net.domain.longest() as u64;
         let facts = JobFacts { ranks: below.ranks(), nodes: Nodes::Table(self.nodes.clone()), caps };

@@ -35,8 +35,10 @@ pub(super) async fn identity(fabric: Fabric) -> ProgramResult<()> {
     }
     let caps = fabric.caps();
     ensure!((8..=64).contains(&caps.notice_bits) && caps.max_transfer > 0, "I3: {caps:?}");
-    let in_order =
-        u64::from(caps.immediate) << 2 | u64::from(caps.puts_in_order) << 1 | u64::from(caps.third_party_copy);
+    let in_order = u64::from(caps.oversubscribed) << 3
+        | u64::from(caps.immediate) << 2
+        | u64::from(caps.puts_in_order) << 1
+        | u64::from(caps.third_party_copy);
     let numbers =
         [in_order, caps.put_order as u64, caps.notice_bits.into(), caps.max_transfer, caps.blocking_wait.into()];
     let all = world.allgather(numbers).await?;

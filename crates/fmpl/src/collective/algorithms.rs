@@ -1,5 +1,6 @@
 //! The algorithms that the collectives of one communicator use.
 
+use super::central;
 use super::choice::{Algorithm, Choice, Collective, Rule, within};
 use crate::{FmplError, Result};
 use rdma_fabric::Caps;
@@ -52,6 +53,9 @@ impl Algorithms {
 
     /// Returns the algorithm for a collective of `bytes` bytes.
     pub(crate) fn at(&self, collective: Collective, bytes: usize) -> Result<Algorithm> {
+        if self.some(collective, Algorithm::Central) {
+            return if bytes <= central::MOST { Ok(Algorithm::Central) } else { self.otherwise(collective) };
+        }
         match self.of(collective).find(|rule| within(rule.bytes, bytes)) {
             Some(rule) => Ok(rule.algorithm),
             None => self.otherwise(collective),

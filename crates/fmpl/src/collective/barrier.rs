@@ -14,7 +14,8 @@ impl Communicator {
     ///
     /// The barrier unit or the network executes the barrier where the hardware supports it. If the
     /// network supports it only for parts of the members, flags go up a tree and multicasts down
-    /// ([`Algorithm::Mixed`]). Otherwise 8-byte flags are sent up the tree rooted at member 0 and back down: `len() - 1`
+    /// ([`Algorithm::Mixed`]). Where ranks outnumber CPUs, the last member to arrive at a counter releases the
+    /// others ([`Algorithm::Central`]). Otherwise 8-byte flags are sent up the tree rooted at member 0 and back down: `len() - 1`
     /// flags and ⌊log2 p⌋ stages in each direction. Unless p is a power of two, that is one stage
     /// fewer than ⌈log2 p⌉: each member has a separate flag for every other member, so the flags of
     /// several children are not serialised, and the number of stages is the depth of the tree,
@@ -28,6 +29,13 @@ impl Communicator {
     /// [`Fabric`](crate::FmplError::Fabric), if a member was lost.
     pub fn barrier(&self) -> impl Future<Output = Result<()>> + Send {
         fast_path(Barrier::new(self), Barrier::slow)
+    }
+
+    /// Waits until all members have arrived at the counter of member 0.
+    pub(crate) async fn meet_at_counter(&self) -> Result<()> {
+        let mut part = self.begin_by_hardware(0)?;
+        let outcome = part.meet_centrally().await;
+        part.end(outcome).await
     }
 
     /// Waits until all members have arrived, given the recorded progress.

@@ -18,7 +18,10 @@ impl Communicator {
     /// the same address on all members. If the [table](crate::Table) selects multicast for some
     /// lengths and software for others, the root announces its choice to the other members.
     ///
-    /// In software, a member forwards the whole message to its children in the binomial tree, those
+    /// Where ranks outnumber CPUs, up to 192 bytes go from the root directly to a buffer of each member,
+    /// and the root continues while up to 64 broadcasts are on their way ([`Algorithm::Central`]).
+    ///
+    /// In software, a member otherwise forwards the whole message to its children in the binomial tree, those
     /// with the largest subtrees first: the last of p members has it after ⌈log2 p⌉ sends (paper,
     /// section 5.2; its bandwidth is that of a link divided by that number, section 6.3). Each body
     /// is put directly from one member's span into the next one's.
@@ -44,6 +47,15 @@ impl Communicator {
         root: usize,
         passed: Passed,
     ) -> Boxed<'_, Result<()>> {
+        if self.algorithms.some(Collective::Broadcast, Algorithm::Central) {
+            // A future of its own, since moving the other one takes a noticeable time.
+            return Box::pin(async move {
+                let span = span?;
+                let mut part = self.begin_by_hardware(root)?;
+                let outcome = part.broadcast_centrally(&span, root).await;
+                part.end(outcome).await
+            });
+        }
         Box::pin(async move {
             let span = span?;
             match self.algorithms.chosen(Collective::Broadcast)? {
@@ -63,7 +75,7 @@ impl Communicator {
 }
 
 impl Part<'_> {
-    async fn broadcast(&self, span: &LocalSpan<u8>, passed: Passed) -> Result<()> {
+    pub(super) async fn broadcast(&self, span: &LocalSpan<u8>, passed: Passed) -> Result<()> {
         if !passed.posted {
             self.expect_down(span).await?;
         }

@@ -48,6 +48,11 @@ pub enum Algorithm {
     /// Messages up the tree, and multicasts down, to runs of members that each fill a box of the
     /// network: barriers whose members do not fill one together.
     Mixed,
+    /// A counter at member 0, by which the last member to arrive releases the others: barriers, and
+    /// broadcasts and reductions to all of up to 192 bytes. Longer ones use the tree. For
+    /// communicators of up to 256 members whose ranks outnumber the CPUs. Rules that select it apply to all
+    /// lengths.
+    Central,
 }
 
 impl Algorithm {
@@ -58,6 +63,7 @@ impl Algorithm {
             Algorithm::Gates => collective != Collective::Broadcast,
             Algorithm::Colour | Algorithm::Mixed => collective == Collective::Barrier,
             Algorithm::Multicast => collective == Collective::Broadcast,
+            Algorithm::Central => collective != Collective::Reduce,
         }
     }
 }
@@ -140,6 +146,14 @@ const UNITS: &[Rule] = &[
     Rule::new(Collective::Allreduce, Algorithm::Gates).members(2..usize::MAX),
 ];
 
+/// Machines whose ranks outnumber the CPUs: in a tree, a message waits at each member until that member
+/// runs.
+const OVERSUBSCRIBED: &[Rule] = &[
+    Rule::new(Collective::Barrier, Algorithm::Central).members(2..usize::MAX),
+    Rule::new(Collective::Broadcast, Algorithm::Central).members(2..usize::MAX),
+    Rule::new(Collective::Allreduce, Algorithm::Central).members(2..usize::MAX),
+];
+
 /// All collectives that hardware supports.
 const HARDWARE: &[Rule] = &[
     Rule::new(Collective::Barrier, Algorithm::Gates),
@@ -161,6 +175,7 @@ impl Table {
         match (caps.multicasts, caps.hardware_gates) {
             (Multicasts::Hardware, _) => Self::of(COLOURS),
             (_, true) => Self::of(UNITS),
+            (_, false) if caps.oversubscribed => Self::of(OVERSUBSCRIBED),
             (_, false) => Self::of(&[]),
         }
     }

@@ -12,10 +12,10 @@ use super::{
 use crate::{
     Communicator, Result,
     area::{Channel, Kind, Record},
-    point::{HEADERS, posted},
+    point::{HEADERS, posted, spin_limit},
     state::Peer,
 };
-use rdma_fabric::{LocalSpan, join::now};
+use rdma_fabric::{Caps, LocalSpan, join::now};
 
 /// The maximum number of times that a member polls for a record before it prepares for a longer
 /// wait: about the time in which ten kilobytes are copied.
@@ -30,7 +30,7 @@ pub(crate) struct DirectNeighbour {
 }
 
 /// The neighbours of all roots so far, and the current poll limit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DirectNeighbours {
     /// By root.
     roots: Vec<Option<DirectNeighbour>>,
@@ -39,19 +39,20 @@ pub(crate) struct DirectNeighbours {
 
 /// If polls fail because ranks share a processor, a shorter limit yields the processor sooner;
 /// occasionally this member polls up to the full limit again.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SpinLimit {
+    /// 1 in an oversubscribed job.
+    full: u32,
     spins: u32,
     waits: u32,
 }
 
-impl Default for DirectNeighbours {
-    fn default() -> Self {
-        DirectNeighbours { roots: Vec::new(), spin_limit: SpinLimit { spins: SPIN_LIMIT, waits: 0 } }
-    }
-}
-
 impl DirectNeighbours {
+    pub(crate) fn new(caps: &Caps) -> Self {
+        let full = spin_limit(caps, SPIN_LIMIT);
+        DirectNeighbours { roots: Vec::new(), spin_limit: SpinLimit { full, spins: full, waits: 0 } }
+    }
+
     /// Returns the neighbours in the tree of a root, and the limit for polling their records.
     #[inline(always)]
     pub(crate) fn of(&mut self, root: usize) -> Option<(&DirectNeighbour, Spins<'_>)> {
@@ -74,9 +75,9 @@ impl Spins<'_> {
         }
         let spin_limit = &mut *self.0;
         spin_limit.waits = spin_limit.waits.wrapping_add(1);
-        let spins = if spin_limit.waits.is_multiple_of(PATIENT) { SPIN_LIMIT } else { spin_limit.spins };
+        let spins = if spin_limit.waits.is_multiple_of(PATIENT) { spin_limit.full } else { spin_limit.spins };
         let found = (1..spins).find_map(|_| look());
-        spin_limit.spins = if found.is_some() { SPIN_LIMIT } else { spin_limit.spins / 2 };
+        spin_limit.spins = if found.is_some() { spin_limit.full } else { spin_limit.spins / 2 };
         found
     }
 }

@@ -1,7 +1,7 @@
 //! The barrier in software, as far as it completes without a long wait.
 
-use super::{direct::Link, edge::Way};
-use crate::{Collective, Communicator, Result};
+use super::{Chosen, direct::Link, edge::Way};
+use crate::{Algorithm, Collective, Communicator, Result};
 use core::task::Context;
 use rdma_fabric::{fast_path::FastPath, provider::Boxed};
 
@@ -70,6 +70,10 @@ impl<'a> Barrier<'a> {
     }
 
     pub(crate) fn slow(self) -> Boxed<'a, Result<()>> {
-        Box::pin(self.comm.meet_all(self.progress))
+        match self.comm.algorithms.chosen(Collective::Barrier) {
+            // A future of its own, since moving the other one takes a noticeable time.
+            Ok(Chosen::Always(Algorithm::Central)) => Box::pin(self.comm.meet_at_counter()),
+            _ => Box::pin(self.comm.meet_all(self.progress)),
+        }
     }
 }

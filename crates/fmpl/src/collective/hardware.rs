@@ -1,23 +1,25 @@
-//! The hardware claimed by a communicator.
+//! The hardware claimed by a communicator, and the memory of algorithms other than the tree.
 
-use super::{Rounds, Staging, boxes::Boxes};
+use super::{Rounds, Staging, boxes::Boxes, central::Central};
 use crate::{Algorithm, Choice, Options, Result, collective::Algorithms};
-use rdma_fabric::{Fabric, Group, GroupMemory, Multicasts};
+use rdma_fabric::{Atomics, Fabric, Group, GroupMemory, Multicasts};
 
-/// The hardware that executes a communicator's collectives. Dropping it releases the hardware;
+/// The hardware and the memory by which a communicator's collectives are executed. Dropping it releases the hardware;
 /// members waiting in it are then notified that this one has left.
 #[derive(Debug, Default)]
 pub(crate) struct Hardware {
     pub(crate) rounds: Option<Rounds>,
     pub(crate) staging: Option<Staging>,
     pub(crate) boxes: Option<Boxes>,
+    pub(crate) central: Option<Central>,
 }
 
-/// Memory for multicasts, which has to be the same region on all members.
+/// Memory for multicasts and counters, which has to be the same region on all members.
 #[derive(Debug, Default)]
 pub(crate) struct Memories {
     staging: Option<GroupMemory>,
     boxes: Option<GroupMemory>,
+    central: Option<GroupMemory>,
 }
 
 impl Hardware {
@@ -37,6 +39,9 @@ impl Hardware {
         }
         if in_boxes && table.wants(Algorithm::Mixed, members) {
             memories.boxes = Some(Boxes::memory(fabric).await?);
+        }
+        if caps.atomics != Atomics::None && table.wants(Algorithm::Central, members) {
+            memories.central = Some(Central::memory(fabric).await?);
         }
         Ok(memories)
     }
@@ -65,6 +70,11 @@ impl Hardware {
         {
             hardware.boxes = Boxes::new(group, memory)?;
         }
+        if let Some(memory) = memories.central
+            && wants(Algorithm::Central)
+        {
+            hardware.central = Central::new(group, memory)?;
+        }
         let has = |algorithm| match algorithm {
             Algorithm::Tree => true,
             Algorithm::Gates | Algorithm::Colour => {
@@ -72,6 +82,7 @@ impl Hardware {
             }
             Algorithm::Multicast => hardware.staging.is_some(),
             Algorithm::Mixed => hardware.boxes.is_some(),
+            Algorithm::Central => hardware.central.is_some(),
         };
         let algorithms = Algorithms::new(&options.collectives, &fabric.caps(), members, has);
         Ok((hardware, algorithms))

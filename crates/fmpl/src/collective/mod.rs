@@ -1,7 +1,9 @@
 //! Collectives (paper, sections 3.3 and 5.2): in hardware, if it exists and a table selects it, or
 //! in software, over the matching areas.
 //!
-//! In software all collectives use a binomial tree: up, down, or up and down. Each edge has a channel
+//! Where ranks outnumber CPUs, members meet at a counter (`central`).
+//!
+//! In software all other collectives use a binomial tree: up, down, or up and down. Each edge has a channel
 //! for each direction, which user messages never use. A receive is posted before it is awaited, and
 //! a sender waits for it, so a body is put directly from one member's memory into the other's and
 //! never passes through the spool.
@@ -28,6 +30,7 @@ mod algorithms;
 mod barrier;
 mod boxes;
 mod broadcast;
+mod central;
 mod choice;
 mod direct;
 mod edge;

@@ -12,7 +12,7 @@ use crate::{
     cost,
 };
 use core::future::Future;
-use rdma_fabric::{Fabric, FabricError, LocalSpan, Region};
+use rdma_fabric::{Caps, Fabric, FabricError, LocalSpan, Region};
 
 /// The memory of reductions.
 pub(crate) type Work = (Region, LocalSpan<u8>);
@@ -28,12 +28,23 @@ pub(crate) struct Collectives {
     pub(crate) direct: DirectNeighbours,
     /// The claimed hardware, unless a collective uses it. A member that has left keeps only the
     /// memory, to which others may still write.
-    hardware: Option<Hardware>,
+    hardware: Option<Box<Hardware>>,
 }
 
 impl Collectives {
-    pub(crate) fn new(hardware: Hardware) -> Self {
-        Collectives { hardware: Some(hardware), ..Collectives::default() }
+    pub(crate) fn new(hardware: Hardware, caps: &Caps) -> Self {
+        Collectives {
+            hardware: Some(Box::new(hardware)),
+            direct: DirectNeighbours::new(caps),
+            ..Collectives::default()
+        }
+    }
+
+    /// Declares that no member waits for another one.
+    pub(crate) fn finish(&mut self) {
+        if let Some(central) = self.hardware.as_mut().and_then(|hardware| hardware.central.as_mut()) {
+            central.silence();
+        }
     }
 
     /// Returns the number of bytes of the multicast buffers; 0 also while a collective by hardware
@@ -88,7 +99,7 @@ pub(crate) struct Part<'a> {
     /// Other members that wait for this one to release them.
     pub(crate) released: Vec<Edge<'a>>,
     /// The hardware, while this collective uses it.
-    pub(crate) hardware: Option<Hardware>,
+    pub(crate) hardware: Option<Box<Hardware>>,
     over: bool,
 }
 
@@ -124,7 +135,7 @@ impl Communicator {
 }
 
 impl<'a> Part<'a> {
-    fn new(comm: &'a Communicator, hardware: Option<Hardware>) -> Self {
+    fn new(comm: &'a Communicator, hardware: Option<Box<Hardware>>) -> Self {
         Part { comm, parent: None, children: Vec::new(), released: Vec::new(), hardware, over: false }
     }
 }
@@ -173,6 +184,9 @@ impl Part<'_> {
             let member = if let FmplError::MemberLeft { member } = error { *member } else { self.comm.me() };
             if !matches!(error, FmplError::Fabric(FabricError::PeerLost { .. })) {
                 self.take_leave(member).await;
+            } else if let Some(central) = self.hardware.as_mut().and_then(|hardware| hardware.central.as_mut()) {
+                // Each member detects it by itself.
+                central.silence();
             }
         }
         self.over = true;
@@ -204,7 +218,9 @@ impl Part<'_> {
             hardware.as_mut().map_or_else(Vec::new, |hardware| {
                 hardware.rounds = None;
                 let staging = hardware.staging.iter().flat_map(|staging| staging.left_words(&fabric));
-                staging.chain(hardware.boxes.iter().flat_map(|boxes| boxes.left_words(comm))).collect()
+                let boxes = hardware.boxes.iter().flat_map(|boxes| boxes.left_words(comm));
+                let central = hardware.central.iter().flat_map(|central| central.left_words(comm));
+                staging.chain(boxes).chain(central).collect()
             })
         });
         let (words, neighbours) = (words.unwrap_or_default(), self.neighbours());

@@ -123,6 +123,15 @@ impl Communicator {
         unit: Option<ByUnit>,
         reduced: Reduced,
     ) -> Boxed<'a, Result<()>> {
+        if self.algorithms.some(to.kind(), Algorithm::Central) {
+            // A future of its own, since moving the other one takes a noticeable time.
+            return Box::pin(async move {
+                let span = span?;
+                let mut part = self.begin_by_hardware(0)?;
+                let outcome = part.reduce_centrally(&span, &mut combine).await;
+                part.end(outcome).await
+            });
+        }
         Box::pin(async move {
             let span = span?;
             let (collective, root) = (to.kind(), to.root());
@@ -154,6 +163,7 @@ impl Communicator {
     ) -> Result<Algorithm> {
         let way = self.algorithms.at(collective, bytes)?;
         match unit {
+            _ if way == Algorithm::Central => Ok(way),
             Some(unit) if elements <= unit.most => Ok(way),
             _ if way == Algorithm::Tree => Ok(way),
             _ => self.algorithms.otherwise(collective),
@@ -222,7 +232,13 @@ impl Part<'_> {
         }
     }
 
-    async fn reduce(&self, span: &LocalSpan<u8>, combine: &mut Combine<'_>, to: To, reduced: Reduced) -> Result<()> {
+    pub(super) async fn reduce(
+        &self,
+        span: &LocalSpan<u8>,
+        combine: &mut Combine<'_>,
+        to: To,
+        reduced: Reduced,
+    ) -> Result<()> {
         if let (To::All, false) = (to, reduced.down.posted) {
             // The parent sends the result only after it has combined the elements of this member.
             self.expect_down(span).await?;

@@ -20,7 +20,7 @@ pub use memory::{Sink, Source};
 pub use parts::{ReceivingInto, RecvAttempt};
 pub(crate) use pending::{Doorbell, Offer, Pending};
 pub use receiving::Receiving;
-pub(crate) use receiving::{HEADERS, posted};
+pub(crate) use receiving::{HEADERS, SPIN_LIMIT, posted, spin_limit};
 pub(crate) use window::{InParts, Window, Windows};
 
 /// The description of a received message.

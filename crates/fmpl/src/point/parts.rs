@@ -3,7 +3,7 @@
 
 use super::{
     InParts, Received, Receiving, Sink, Source,
-    receiving::{Post, SPIN_LIMIT, Wait},
+    receiving::{Post, Wait},
 };
 use crate::{
     Communicator, Result,
@@ -109,7 +109,7 @@ impl Communicator {
             return None;
         }
         (known.receiving, known.unseen) = (true, true);
-        let arrived = (0..SPIN_LIMIT).find_map(|_| channel.arrived_now(n));
+        let arrived = (0..self.receive_polls).find_map(|_| channel.arrived_now(n));
         let half = window.half();
         if let Some(bytes) = arrived
             && bytes <= half.len().min(sink.bytes())

@@ -9,7 +9,7 @@ use crate::{
 };
 use core::{fmt, future::Future, task::Context};
 use rdma_fabric::{
-    LocalSpan, Pod,
+    Caps, LocalSpan, Pod,
     fast_path::{FastPath, fast_path},
     provider::Boxed,
 };
@@ -63,7 +63,13 @@ impl Communicator {
 }
 
 /// The number of times that a wait polls for a message before it prepares for a longer wait.
-pub(super) const SPIN_LIMIT: u32 = 300;
+pub(crate) const SPIN_LIMIT: u32 = 300;
+
+/// Returns how often a member polls before it prepares for a longer wait: `limit` times, but once in
+/// an oversubscribed job, where the message may come from a rank that needs this CPU.
+pub(crate) fn spin_limit(caps: &Caps, limit: u32) -> u32 {
+    if caps.oversubscribed { 1 } else { limit }
+}
 
 /// A header is posted at least once in this number of receives.
 pub(crate) const HEADERS: u64 = 1 << 14;
@@ -262,7 +268,7 @@ impl<'a, const APART: bool> Wait<'a, APART> {
         let mut state = comm.enter().ok()?;
         let peer = &state.peers[id.peer];
         let (channel, n) = (Channel::new(&comm.fabric, &peer.ends, id.channel), peer.channels[id.channel].received);
-        let bytes = (0..SPIN_LIMIT).find_map(|_| channel.arrived_now(n))?;
+        let bytes = (0..comm.receive_polls).find_map(|_| channel.arrived_now(n))?;
         let from = peer.member;
         state.received(id, true);
         self.0.channel = OVER;

@@ -3,6 +3,7 @@
 mod any;
 mod barriers;
 mod basics;
+mod central;
 mod collectives;
 mod delivery;
 mod direct;

@@ -29,7 +29,7 @@ use tofu2_job::{Blocked, poll_apart};
 /// Fruitless polls before the first yield, if there is a CPU for every rank.
 const SPINS: u32 = 200;
 /// Fruitless polls before the first yield, if there are more ranks than CPUs.
-const SPINS_OVERSUBSCRIBED: u32 = 2;
+const SPINS_OVERSUBSCRIBED: u32 = 0;
 /// Yields before parking.
 const YIELDS: u32 = 300;
 

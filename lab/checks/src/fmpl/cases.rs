@@ -66,6 +66,13 @@ const BOX: Case = BARRIER.in_boxes("two barriers of 2, released by multicast", 2
 const BOX_OF_THREE: Case = BARRIER_THREE.in_boxes("a barrier of 3, released by multicast", 3);
 const BOX_AND_ONE: Case = BARRIER_THREE.in_boxes("a barrier of 2 and 1, released by multicast", 2);
 const TWO_BOXES: Case = Case::new("", Job::Barrier(1)).of(4).in_boxes("a barrier of 2 and 2, released by multicast", 2);
+const COUNTER: Case = BARRIER.at_counter("two barriers of 2 at a counter");
+const COUNTER_OF_THREE: Case = BARRIER_THREE.at_counter("a barrier of 3 at a counter");
+const COUNTER_OF_THREE_TWICE: Case = BARRIERS_THREE.at_counter("two barriers of 3 at a counter");
+const SLOTS: Case = BROADCAST.at_counter("two broadcasts of 2 through slots");
+const SLOTS_OF_THREE: Case = BROADCAST_THREE.at_counter("a broadcast of 3 through slots");
+const ROWS: Case = Case::new("", Job::Allreduce(1)).at_counter("a sum for both in rows");
+const ROWS_OF_THREE: Case = ALLREDUCE_THREE.at_counter("a sum for all 3 in rows");
 const BROADCAST: Case = Case::new("two broadcasts of 2", Job::Broadcast(2));
 const BROADCAST_THREE: Case = Case::new("a broadcast of 3", Job::Broadcast(1)).of(3);
 const REDUCE: Case = Case::new("two reductions of 2", Job::Reduce(2));
@@ -105,6 +112,10 @@ const CASES: &[(Case, u64, Size)] = &[
     (BOX, 460, Size::Test),
     (BOX_OF_THREE, 2_500, Size::Test),
     (BOX_AND_ONE, 13_000, Size::Test),
+    (COUNTER, 8_000, Size::Test),
+    (SLOTS, 180, Size::Test),
+    (SLOTS_OF_THREE, 12_000, Size::Test),
+    (SLOTS_OF_THREE.dying("the root may die: a broadcast of 3 through slots", 0), 38_000, Size::Quick),
     (BROADCAST, 5_800, Size::Test),
     (REDUCE, 5_000, Size::Test),
     (ALLREDUCE, 100_000, Size::Quick),
@@ -164,6 +175,12 @@ const SAMPLED: &[Case] = &[
     BROADCAST_THREE,
     REDUCE_THREE,
     ALLREDUCE_THREE,
+    COUNTER_OF_THREE,
+    COUNTER_OF_THREE_TWICE,
+    COUNTER_OF_THREE.dying("the member with the counter may die: a barrier of 3 at a counter", 0),
+    COUNTER_OF_THREE.dying("another member may die: a barrier of 3 at a counter", 1),
+    ROWS,
+    ROWS_OF_THREE,
     SPOOLED.dying("the sender may die: spooled", 0),
     SPOOLED.dying("", 1).ending("the receiver may die: spooled, to the end"),
     ANY_BESIDE.dying("the sender may die: any index beside index 0", 0),
@@ -191,6 +208,10 @@ const MUTANTS: &[(FmplMutant, Case, &str)] = &[
     (FmplMutant::ReleasedEarly, BOX, "somebody left a barrier early"),
     (FmplMutant::ReleasedTwice, BOX, "somebody left a barrier early"),
     (FmplMutant::NotReleased, BOX, "deadlock"),
+    (FmplMutant::ReleasedTwice, COUNTER, "somebody left a barrier early"),
+    (FmplMutant::NotReleased, COUNTER, "deadlock"),
+    (FmplMutant::FlushesNot, ROWS, "what came"),
+    (FmplMutant::SenderFlushesNot, SLOTS, "what came"),
 ];
 
 /// The mutants that random orders detect.

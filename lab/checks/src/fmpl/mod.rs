@@ -43,6 +43,8 @@ struct Case {
     met: bool,
     /// If barriers release their members by multicasts: the most members that one multicast reaches.
     boxes: Option<usize>,
+    /// Whether members meet at a counter.
+    central: bool,
     /// Whether ranks shut the library down: a rank that has spooled messages waits until they are
     /// received.
     ends: bool,
@@ -60,13 +62,16 @@ async fn play(
         Some((bytes, micros)) => options.spool(bytes, Duration::from_micros(micros)),
         None => options,
     };
-    let options = match case.boxes {
-        Some(_) => {
-            let table = [Rule::new(Collective::Barrier, Algorithm::Mixed)].into_iter().collect();
-            options.collectives(Choice::By(table))
-        }
-        None => options,
+    let rules: &[Rule] = match (case.boxes, case.central) {
+        (Some(_), _) => &[Rule::new(Collective::Barrier, Algorithm::Mixed)],
+        (None, true) => &[
+            Rule::new(Collective::Barrier, Algorithm::Central),
+            Rule::new(Collective::Broadcast, Algorithm::Central),
+            Rule::new(Collective::Allreduce, Algorithm::Central),
+        ],
+        (None, false) => &[],
     };
+    let options = options.collectives(Choice::By(rules.iter().cloned().collect()));
     let fmpl = Fmpl::init_with(&mutant_fabric, options).await?;
     let member = Member::new(&fabric, &fmpl, probe.clone()).await?;
     if case.met {
@@ -81,7 +86,18 @@ async fn play(
 
 impl Case {
     const fn new(name: &'static str, job: Job) -> Self {
-        Case { name, job, ranks: 2, spool: None, mortal: None, ordered: false, met: true, boxes: None, ends: false }
+        Case {
+            name,
+            job,
+            ranks: 2,
+            spool: None,
+            mortal: None,
+            ordered: false,
+            met: true,
+            boxes: None,
+            central: false,
+            ends: false,
+        }
     }
 
     const fn of(self, ranks: usize) -> Self {
@@ -113,6 +129,11 @@ impl Case {
     /// Returns the case on a network whose multicasts reach up to `members` ranks, and release a barrier.
     const fn in_boxes(self, name: &'static str, members: usize) -> Self {
         Case { name, boxes: Some(members), ..self }
+    }
+
+    /// Returns the case with a counter at which members meet.
+    const fn at_counter(self, name: &'static str) -> Self {
+        Case { name, central: true, ..self }
     }
 
     fn explorer(self) -> Explorer<'static> {

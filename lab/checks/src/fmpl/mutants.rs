@@ -39,7 +39,7 @@ pub(super) enum FmplMutant {
     ReleasedEarly,
     /// Rank 1 takes the release of a barrier for that of the next one.
     ReleasedTwice,
-    /// The multicast that releases a barrier does not reach rank 1.
+    /// The multicast or the put that releases a barrier does not reach rank 1.
     NotReleased,
     /// The leader of the second box does not wait until member 0 releases it.
     PassedEarly,
@@ -151,6 +151,11 @@ impl Mutant for Mutated {
     }
 
     fn put(&self, addr: RemoteAddr, bits: u64) -> Option<u64> {
+        // The word that releases a member is the first one of its memory.
+        let releases = addr.rank == RECEIVER && addr.offset == 0;
+        if releases && self.mutant == FmplMutant::NotReleased && self.buffer.get().is_some() {
+            return None;
+        }
         let is_queued = self.offered.get().is_some_and(|flag| addr.offset == flag + QUEUED);
         (!is_queued || !self.is(FmplMutant::QueuedInSilence, SENDER)).then_some(bits)
     }
@@ -171,7 +176,7 @@ impl Mutant for Mutated {
             return self.arrived_early(addr, bits);
         }
         // The word that releases a member is the first one of its memory, and is a number of barriers.
-        if self.is(FmplMutant::ReleasedTwice, RECEIVER) && addr.offset == 0 && bits == 1 {
+        if self.is(FmplMutant::ReleasedTwice, RECEIVER) && addr.offset == 0 && bits <= 1 {
             return 2;
         }
         let is_about_any = self.is(FmplMutant::VoidHeaderUsed, SENDER)

@@ -1,0 +1,267 @@
+//! Barriers, and reductions to all and broadcasts of few bytes, for members that share CPUs: at member 0
+//! all members count, and the last one to arrive releases each of the others by one put.
+//!
+//! In a tree an inner member runs between its children and its parent, so where ranks outnumber CPUs
+//! each stage costs a change of the running rank. Here members may run in any order, each once.
+//!
+//! # Memory
+//! The same layout at every member; counters, marks and rows are used at member 0.
+//!
+//! | part | contents |
+//! |---|---|
+//! | [`Tally`]s | the members that have arrived in a round, and that have taken broadcasts |
+//! | released, freed | the last complete round; the broadcasts that all members have taken |
+//! | left | 1 + the member that has left |
+//! | gone | 1 + the last mark of each tally that member 0 passed before it dropped its memory |
+//! | result | of a reduction |
+//! | slots | of broadcasts |
+//! | rows | one for each member: what it contributes to a reduction |
+//!
+//! # When a member leaves
+//! It writes this to a word of each member. A member that waits depends on one that has not arrived
+//! yet, as the marks of a tally show. The member that arrived last before another one finished without
+//! arriving sees only such members, so one of them ends its wait, and it notifies the others.
+
+mod rounds;
+mod slots;
+mod tally;
+
+use crate::{Communicator, FmplError, Result};
+use core::{fmt, future::Future};
+use rdma_fabric::{
+    Deps, Fabric, FabricError, Group, GroupMemory, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord,
+    join::{Either, race},
+};
+use slots::Slots;
+use tally::Tally;
+
+/// The most bytes of a reduction or of a broadcast.
+pub(crate) const MOST: usize = 192;
+/// The most members.
+pub(crate) const MEMBERS: usize = 256;
+
+/// The bytes of a header, and with the bytes that follow it.
+const HEADER: usize = 64;
+const ROW: usize = HEADER + MOST;
+
+/// Offsets.
+const RELEASED: usize = 0;
+const FREED: usize = 64;
+const LEFT: usize = 128;
+const GONE: usize = 192;
+const RESULT: usize = 256;
+const SLOTS: usize = RESULT + ROW;
+const TALLIES: usize = SLOTS + slots::COUNT * ROW;
+
+pub(crate) struct Central {
+    memory: GroupMemory,
+    left: LocalWord<u64>,
+    arrivals: Tally,
+    /// The number of rounds in which this member has arrived.
+    round: u64,
+    released: LocalWord<u64>,
+    /// At every member.
+    releases: Box<[RemoteWord<u64>]>,
+    results: Box<[RemoteSpan<u8>]>,
+    result: LocalSpan<u8>,
+    /// This member's row, all rows, and as much memory of this member.
+    row: RemoteSpan<u8>,
+    rows: RemoteSpan<u8>,
+    copies: LocalSpan<u8>,
+    slots: Slots,
+}
+
+impl fmt::Debug for Central {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Central(round {}, {:?})", self.round, self.slots)
+    }
+}
+
+/// The outcome of a reduction or a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Here,
+    /// There are too many bytes: all members use the tree.
+    ByTree,
+}
+
+impl Central {
+    /// Allocates memory at all ranks. Collective over the job.
+    pub(crate) async fn memory(fabric: &Fabric) -> Result<GroupMemory> {
+        let members = fabric.ranks().min(MEMBERS);
+        let bytes = TALLIES + 2 * Tally::bytes(members) + members * ROW;
+        Ok(GroupMemory::symmetric(fabric, bytes).await?)
+    }
+
+    /// Resolves memory at all members; `None` if there are too many.
+    pub(crate) fn new(group: &Group, memory: GroupMemory) -> Result<Option<Self>> {
+        let (fabric, members) = (group.fabric(), group.len());
+        if members > MEMBERS {
+            return Ok(None);
+        }
+        let ranks: Vec<Rank> = (0..members).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
+        let me = group.me();
+        let at = |member: usize, offset: usize| memory.at(ranks[member], offset as u64);
+        let everywhere = |offset: usize| (0..members).map(move |member| (member, offset));
+        let words = |offset: usize| -> Result<Box<[RemoteWord<u64>]>> {
+            everywhere(offset).map(|(member, offset)| Ok(fabric.remote_word(at(member, offset)?)?)).collect()
+        };
+        let spans = |offset: usize| -> Result<Box<[RemoteSpan<u8>]>> {
+            everywhere(offset).map(|(member, offset)| Ok(fabric.remote_span(at(member, offset)?, ROW)?)).collect()
+        };
+        let tally = |offset: usize, gone: usize| Tally::new(fabric, &memory, &ranks, me, (offset, gone));
+        let rows = TALLIES + 2 * Tally::bytes(members);
+        Ok(Some(Central {
+            left: fabric.local_word(at(me, LEFT)?)?,
+            arrivals: tally(TALLIES, GONE)?,
+            round: 0,
+            released: fabric.local_word(at(me, RELEASED)?)?,
+            releases: words(RELEASED)?,
+            results: spans(RESULT)?,
+            result: fabric.local_span(at(me, RESULT)?, ROW)?,
+            row: fabric.remote_span(at(0, rows + me * ROW)?, ROW)?,
+            rows: fabric.remote_span(at(0, rows)?, members * ROW)?,
+            copies: fabric.local_span(at(me, rows)?, members * ROW)?,
+            slots: Slots {
+                taken: tally(TALLIES + Tally::bytes(members), GONE + 8)?,
+                freed: fabric.local_word(at(me, FREED)?)?,
+                freeing: words(FREED)?,
+                here: (0..slots::COUNT)
+                    .map(|slot| Ok(fabric.local_span(at(me, SLOTS + slot * ROW)?, ROW)?))
+                    .collect::<Result<_>>()?,
+                there: everywhere(SLOTS)
+                    .map(|(member, offset)| Ok(fabric.remote_span(at(member, offset)?, slots::COUNT * ROW)?))
+                    .collect::<Result<_>>()?,
+                flags: (0..slots::COUNT)
+                    .map(|slot| Ok(fabric.local_word(at(me, SLOTS + slot * ROW)?)?))
+                    .collect::<Result<_>>()?,
+                number: 0,
+            },
+            memory,
+        }))
+    }
+
+    /// Returns the words at all other members that record which member has left.
+    pub(crate) fn left_words(&self, comm: &Communicator) -> Vec<RemoteWord<u64>> {
+        let others = (0..comm.len()).filter(|member| *member != comm.me());
+        let at = |member| self.memory.at(comm.rank(member).ok()?, LEFT as u64).ok();
+        others.filter_map(|member| comm.fabric.remote_word(at(member)?).ok()).collect()
+    }
+
+    /// Returns the error with the member that has dropped its communicator, or with the loss for which it
+    /// did.
+    pub(crate) async fn named(&self, comm: &Communicator, error: FmplError) -> FmplError {
+        let FmplError::Fabric(FabricError::StaleRegion { rank, region }) = &error else { return error };
+        let (Ok(memory), Some(member)) = (self.memory.at(*rank, 0), comm.memory.number(*rank)) else { return error };
+        if memory.region != *region {
+            return error;
+        }
+        // Its last word, or the report of the loss, is under way.
+        let deps = Deps::Step { writer: *rank, group: comm.listed.as_deref() };
+        let gone = comm.fabric.wait_until(&self.arrivals.gone, deps, |mark| mark != 0);
+        match self.unless_left(comm, deps, gone).await {
+            Ok(left) => FmplError::MemberLeft { member: left.unwrap_or(member) },
+            Err(loss) => loss,
+        }
+    }
+
+    /// Does not notify others when it is dropped.
+    pub(crate) fn silence(&mut self) {
+        self.arrivals.silence();
+        self.slots.taken.silence();
+    }
+
+    /// Waits until a word of this member, which the last member to pass `mark` writes, reaches `end`.
+    async fn reaches(
+        &self,
+        comm: &Communicator,
+        word: &LocalWord<u64>,
+        end: u64,
+        (tally, mark): (&Tally, u64),
+    ) -> Result<()> {
+        let (fabric, group) = (&comm.fabric, comm.listed.as_deref());
+        loop {
+            if fabric.load(word)? >= end {
+                return Ok(());
+            }
+            let gone = fabric.load(&tally.gone)?;
+            let missing = match tally.missing(fabric, mark).await {
+                // All have passed the mark: the write is under way.
+                _ if gone > mark => None,
+                _ if gone > 0 => Some(0),
+                Ok(missing) => missing,
+                // Member 0 drops its memory: its last mark is under way.
+                Err(error) if is_dropped(&error) => Some(0),
+                Err(error) => return Err(error),
+            };
+            let deps = match missing {
+                Some(member) => Deps::Step { writer: comm.rank(member)?, group },
+                None => group.map_or(Deps::All, Deps::Ranks),
+            };
+            let written = fabric.wait_until(word, deps, |value| value >= end);
+            let other = fabric.wait_until(&tally.gone, deps, |now| now != gone);
+            let left = self.unless_left(comm, deps, async { either(race(written, other).await) }).await?;
+            if fabric.load(word)? >= end {
+                return Ok(());
+            }
+            if let Some(member) = left {
+                return Err(FmplError::MemberLeft { member });
+            }
+            let leaver = match (fabric.load(&tally.gone)?, missing) {
+                // It may have passed the mark before it finished.
+                (0, Some(member)) if member > 0 => match tally.missing(fabric, mark).await {
+                    Ok(missing) => missing.filter(|missing| *missing == member),
+                    Err(error) if is_dropped(&error) => None,
+                    Err(error) => return Err(error),
+                },
+                // All have finished, and the write did not come.
+                (now, None) if now == gone => Some(0),
+                (now, _) => (now <= mark).then_some(0),
+            };
+            if let Some(member) = leaver {
+                return Err(FmplError::MemberLeft { member });
+            }
+        }
+    }
+
+    /// Waits for a word of this member, or until a member leaves, which is returned, or those on which
+    /// the wait depends finish.
+    async fn unless_left(
+        &self,
+        comm: &Communicator,
+        deps: Deps<'_>,
+        written: impl Future<Output = Result<u64, FabricError>>,
+    ) -> Result<Option<usize>> {
+        let left = comm.fabric.wait_until(&self.left, deps, |member| member != 0);
+        match comm.progressing(race(written, left)).await {
+            Either::First(Ok(_)) => Ok(None),
+            Either::Second(Ok(member)) => Ok(Some(member as usize - 1)),
+            Either::First(Err(FabricError::PeersLeft)) | Either::Second(Err(FabricError::PeersLeft)) => {
+                Ok((comm.fabric.load(&self.left)? as usize).checked_sub(1))
+            }
+            Either::First(Err(error)) | Either::Second(Err(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// Returns whether an error shows that member 0 has dropped the counters.
+fn is_dropped(error: &FmplError) -> bool {
+    matches!(error, FmplError::Fabric(FabricError::StaleRegion { .. } | FabricError::PeersLeft))
+}
+
+/// Returns the result of the one of two waits that has ended.
+fn either<T>(ended: Either<T, T>) -> T {
+    match ended {
+        Either::First(ended) | Either::Second(ended) => ended,
+    }
+}
+
+/// Writes a number to a word at every member but this one.
+///
+/// Its own word could be overtaken by that of the next number.
+async fn announce(fabric: &Fabric, words: &[RemoteWord<u64>], number: u64) -> Result<()> {
+    for word in words.iter().filter(|word| word.rank() != fabric.rank()) {
+        fabric.put_word(word, number).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Collectives at a counter of member 0.
+
+use crate::harness::{everywhere, read};
+use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, FmplError, Op, Options, Rule};
+use rdma_fabric::{Atomics, Fabric, ProgramResult};
+use std::time::Duration;
+
+const KINDS: [Collective; 3] = [Collective::Barrier, Collective::Broadcast, Collective::Allreduce];
+
+fn central() -> Options {
+    let rules = KINDS.map(|kind| Rule::new(kind, Algorithm::Central));
+    Options::default().collectives(Choice::By(rules.into_iter().collect()))
+}
+
+/// More broadcasts than there are slots, of all roots, between barriers and sums, short and long.
+async fn rounds(comm: &Communicator) -> ProgramResult<()> {
+    let (fabric, me, members) = (comm.fabric(), comm.me(), comm.len());
+    let (one, long) = (comm.buffer::<i32>(1)?, comm.buffer::<i32>(100)?);
+    for round in 0..200 {
+        let root = round / 30 % members;
+        fabric.write(&one, &[if me == root { round as i32 } else { 0 }])?;
+        comm.broadcast(&one, root).await?;
+        assert_eq!(read(comm, &one, 1)?, [round as i32], "round {round} of {members}");
+        if round % 40 == me {
+            fabric.sleep(Duration::from_micros(50)).await;
+            comm.barrier().await?;
+        } else if round % 40 < members {
+            comm.barrier().await?;
+        }
+        if round % 25 == 0 {
+            fabric.write(&long, &[me as i32 + 1; 100])?;
+            comm.allreduce(&long, Op::Sum).await?;
+            let sum = (members * (members + 1) / 2) as i32;
+            assert_eq!(read(comm, &long, 100)?, [sum; 100]);
+            comm.broadcast(&long, root).await?;
+            fabric.write(&one, &[me as i32])?;
+            comm.allreduce_with(&one, |mine: &mut [i32], theirs| mine[0] = mine[0].max(theirs[0])).await?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn short_collectives_meet_at_a_counter() {
+    for members in [1, 2, 3, 5, 8] {
+        everywhere(members, &async |fabric: Fabric| -> ProgramResult<()> {
+            let mut fmpl = Fmpl::init_with(&fabric, central()).await?;
+            let has_atomics = fabric.caps().atomics != Atomics::None;
+            for (kind, bytes, short) in [
+                (Collective::Barrier, 0, true),
+                (Collective::Broadcast, 192, true),
+                (Collective::Allreduce, 193, false),
+            ] {
+                let expected = if has_atomics && short { Algorithm::Central } else { Algorithm::Tree };
+                assert_eq!(fmpl.world().algorithm(kind, bytes)?, expected, "{kind:?}");
+            }
+            rounds(fmpl.world()).await?;
+            let me = fabric.rank().index() as u64;
+            let some = fmpl.create(Some(me % 2), 20 - me).await?.expect("all join one");
+            rounds(&some).await?;
+            some.finish().await?;
+            Ok(fmpl.finalize().await?)
+        });
+    }
+}
+
+/// Members pass other lengths; both kinds continue afterwards.
+#[test]
+fn lengths_that_differ_are_named() {
+    everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
+        let fmpl = Fmpl::init_with(&fabric, central()).await?;
+        let (world, me) = (fmpl.world(), fabric.rank().index());
+        for elements in [2, 1000] {
+            let span = world.buffer::<i32>(if me == 2 { elements } else { 1 })?;
+            let sum = world.allreduce(&span, Op::Sum).await;
+            assert!(matches!(sum, Err(FmplError::CountMismatch { .. })), "{sum:?}");
+            if world.algorithm(Collective::Broadcast, 8)? == Algorithm::Central {
+                let copy = world.broadcast(&span, 1).await;
+                assert_eq!(matches!(copy, Err(FmplError::CountMismatch { .. })), me == 2, "{copy:?}");
+            }
+        }
+        world.barrier().await?;
+        Ok(fmpl.finalize().await?)
+    });
+}
+
+/// Member 0 has the counter.
+#[test]
+fn a_member_that_leaves_at_a_counter_is_named() {
+    for leaver in [0, 1, 3] {
+        for drops in [false, true] {
+            everywhere(4, &async |fabric: Fabric| -> ProgramResult<()> {
+                let fmpl = Fmpl::init_with(&fabric, central()).await?;
+                let (world, me) = (fmpl.world(), fabric.rank().index());
+                if world.algorithm(Collective::Barrier, 0)? != Algorithm::Central {
+                    return Ok(());
+                }
+                world.barrier().await?;
+                if me != leaver {
+                    fabric.sleep(Duration::from_millis(1)).await;
+                } else if drops {
+                    // It ends without another call.
+                    return Ok(());
+                } else {
+                    let left = fabric.before(fabric.now() + Duration::from_micros(100), world.barrier()).await;
+                    assert_eq!(left, None);
+                }
+                for round in 0..3 {
+                    let met = world.barrier().await;
+                    // The leaver had arrived at the first one.
+                    let may_meet = round == 0 && me != leaver && !drops;
+                    assert!(
+                        may_meet && met.is_ok() || matches!(met, Err(FmplError::MemberLeft { .. })),
+                        "{met:?}, {leaver} {drops}"
+                    );
+                }
+                Ok(())
+            });
+        }
+    }
+}
