@@ -26,6 +26,7 @@ mod ordering;
 mod parts;
 mod posting;
 mod prepared;
+mod programs;
 mod protected;
 mod put_order;
 mod queues;
@@ -229,6 +230,7 @@ macro_rules! __every_case {
             plain queues::too_many_notices("Q9", [2]);
             losing losses::control_queues("Q10 W3", [2, 3]);
             plain sessions::several_posted_together("Q11", [1]);
+            plain programs::repeated_programs("Q12", [1, 2]);
             plain sessions::the_unit_is_the_slot("S1", [1]);
             plain sessions::which_commands_advance("S2 S3", [1]);
             plain sessions::early_credit_is_kept("S4 S5", [1]);

@@ -1,6 +1,8 @@
 //! The traits that a provider implements to support control queues.
 
-use super::{Completion, MrqNotice, Pointers, Posting, QueueId, QueueLimits, QueueSpec, Stadd};
+use super::{
+    Completion, ExpectedReports, MrqNotice, Pointers, Posting, ProgramCommand, QueueId, QueueLimits, QueueSpec, Stadd,
+};
 use crate::{
     Deps, Refused, Region, Result,
     provider::{Ended, WaitState},
@@ -46,6 +48,18 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     /// Posts as many commands as there is room for, ahead of those that wait for room; returns the
     /// number posted, and the reason why it is not all.
     fn try_post(&self, postings: &[Posting]) -> (usize, Result<(), Refused<()>>);
+    /// Prepares commands for [`Queue::try_post_program`]; returns their number. `None` if that would
+    /// not be cheaper than posting them, or if one of them cannot be posted.
+    fn prepare(&self, commands: &[ProgramCommand]) -> Option<usize> {
+        let _ = commands;
+        None
+    }
+    /// Posts repetition `number` of the commands that were [prepared](Queue::prepare) as `program`.
+    /// Returns false if it has posted none of them; then [`Queue::try_post`] gives the reason.
+    fn try_post_program(&self, program: usize, number: u64) -> bool {
+        let _ = (program, number);
+        false
+    }
     /// Posts one command, in the order of those that wait for room.
     fn poll_post(
         &self,
@@ -58,6 +72,12 @@ pub trait Queue: Any + fmt::Debug + Send + Sync {
     fn poll_tcq(&self) -> Result<Option<Completion>>;
     /// Takes the next notice.
     fn poll_mrq(&self) -> Result<Option<MrqNotice>>;
+    /// Takes reports of `expected` that have arrived, and subtracts them. Stops at any other report:
+    /// [`Queue::poll_mrq`] and [`Queue::poll_tcq`] return it, as they do where this takes nothing.
+    /// If the caller is going to wait for the rest, it may wait for a moment.
+    fn take_expected(&self, expected: &mut ExpectedReports, is_wait: bool) {
+        let _ = (expected, is_wait);
+    }
     /// Waits until the caller has to check `side` again.
     fn poll_wait(
         &self,

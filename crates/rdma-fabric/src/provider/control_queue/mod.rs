@@ -46,6 +46,7 @@ mod error;
 mod id;
 mod interface;
 mod posting;
+mod program;
 mod spec;
 
 pub use crate::op::Blocks;
@@ -54,4 +55,5 @@ pub use error::QueueError;
 pub use id::{QueueId, Stadd};
 pub use interface::{Queue, QueueSide, Queues};
 pub use posting::{Completion, MrqKind, MrqNotice, Posting};
+pub use program::{ExpectedReports, NumberIn, ProgramCommand};
 pub use spec::{Pointers, QueueLimits, QueueMode, QueueSpec};
