@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code)]
 
+mod kept;
 mod parking;
 mod piece;
 
@@ -27,6 +28,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock},
 };
 
+pub(crate) use kept::Kept;
 pub(crate) use parking::Parking;
 pub(crate) use piece::Piece;
 

@@ -28,4 +28,4 @@ mod symmetric;
 pub(crate) mod transfers;
 pub(crate) mod word;
 
-pub(crate) use mapping::{Mapping, Piece};
+pub(crate) use mapping::{Kept, Mapping, Piece};

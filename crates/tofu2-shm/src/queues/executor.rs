@@ -8,15 +8,10 @@
 //! work, the remaining queues are handed over to their owners, which continue when they next wait
 //! for anything, or to the owners' progress threads.
 
+mod step;
 mod work_list;
 
-use super::{
-    claim::{Attempt, DueCommand, Phase, TurnEnd},
-    config::Stop,
-    death::{self, DeathPoint},
-    own::OwnQueues,
-    view::{TcqEntry, View},
-};
+use super::{claim::TurnEnd, own::OwnQueues, view::View};
 use crate::{
     job::Job,
     memory::{
@@ -24,16 +19,9 @@ use crate::{
         inside::{self, Inside, RegionId},
         layout,
     },
-    queues::format::{
-        descriptor::{self, Descriptor},
-        status::Status,
-    },
 };
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
-use rdma_fabric::{
-    Rank,
-    control_queue::{Posting, QueueError, QueueId},
-};
+use rdma_fabric::{Rank, control_queue::QueueId};
 pub(crate) use work_list::WorkList;
 
 /// Maximum number of commands of a queue in one turn, before the others get theirs.
@@ -69,6 +57,13 @@ impl<'a> Executor<'a> {
         self.finish(work);
     }
 
+    /// Does what [`Executor::help`] does, with an empty list.
+    pub(crate) fn help_with(&self, id: QueueId, work: &mut WorkList<'a>) {
+        work.renew();
+        self.released(id, work);
+        self.work_off(work);
+    }
+
     /// Puts `id`, which may have executable commands, on the list.
     pub(crate) fn released(&self, id: QueueId, work: &mut WorkList<'_>) {
         if !work.push(id) {
@@ -76,11 +71,24 @@ impl<'a> Executor<'a> {
         }
     }
 
+    /// Gives this rank's `queue` a turn, and executes the commands that it releases.
+    #[inline]
+    pub(crate) fn turn_own(&self, queue: &View<'_>) {
+        let mut work = WorkList::new();
+        work.cached = self.queues.cached();
+        if self.turn_at(queue, &mut work) == TurnEnd::More {
+            self.released(queue.id, &mut work);
+        }
+        if !work.is_empty() {
+            self.work_off(&mut work);
+        }
+    }
+
     /// Works off the list, on which the only queue, if any, is this rank's `queue`.
     #[inline]
     pub(crate) fn finish_own(&self, queue: &View<'_>, mut work: WorkList<'a>) {
         if work.pop().is_some() {
-            work.routes = self.queues.routes();
+            work.cached = self.queues.cached();
             if queue.is_going() && self.turn_at(queue, &mut work) == TurnEnd::More {
                 self.released(queue.id, &mut work);
             }
@@ -90,21 +98,21 @@ impl<'a> Executor<'a> {
 
     /// Works off the list.
     #[inline]
-    pub(crate) fn finish(&self, work: WorkList<'a>) {
+    pub(crate) fn finish(&self, mut work: WorkList<'a>) {
         if !work.is_empty() {
-            self.work_off(work);
+            self.work_off(&mut work);
         }
     }
 
     #[inline(never)]
-    fn work_off(&self, mut work: WorkList<'a>) {
-        if work.routes.is_none() {
-            work.routes = self.queues.routes();
+    fn work_off(&self, work: &mut WorkList<'a>) {
+        if work.cached.is_none() {
+            work.cached = self.queues.cached();
         }
         while work.budget != 0 {
             let Some(id) = work.pop() else { return };
-            if self.turn(id, &mut work) == TurnEnd::More {
-                self.released(id, &mut work);
+            if self.turn(id, work) == TurnEnd::More {
+                self.released(id, work);
             }
         }
         while let Some(id) = work.pop() {
@@ -150,98 +158,19 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Executes the commands of this rank's `queue`, one of which is due and whose claim the rank holds.
-    pub(crate) fn execute_held(&self, queue: &View<'_>) {
-        let mut work = WorkList::new();
-        work.routes = self.queues.routes();
+    /// Executes the commands of this rank's `queue`, one of which is due and whose claim the rank
+    /// holds, and the commands that they release. `work` is empty, before and afterwards.
+    #[inline]
+    pub(crate) fn execute_held(&self, queue: &View<'_>, work: &mut WorkList<'a>) {
+        if work.cached.is_none() {
+            work.cached = self.queues.cached();
+        }
+        work.renew();
         let (turns, before) = (queue.turns(), queue.turns().read());
-        turns.execute_due(&mut { TURN }, &mut |due| self.step(queue, due, &mut work));
-        self.after_turn(queue, before, &mut work);
-        self.finish(work);
-    }
-
-    /// Executes one command of a session queue, with its claim held.
-    fn step(&self, queue: &View<'_>, due: DueCommand, work: &mut WorkList<'_>) -> Attempt {
-        death::reach(DeathPoint::Claimed);
-        // No command of a lost rank is started (E4).
-        if queue.stopped().is_some() || self.job.is_lost(queue.id.rank()) {
-            return Attempt::Stop;
-        }
-        if work.budget == 0 {
-            return Attempt::Rest;
-        }
-        let DueCommand { position, ready, credit, phase } = due;
-        let corrupt = |what| {
-            queue.stop(Stop::Corrupt(what));
-            Attempt::Stop
-        };
-        if ready > u64::from(queue.geometry.depth) {
-            return corrupt("the transmit order queue");
-        }
-        let first = queue.read_slot(position);
-        let Some(slots) = descriptor::slots(&first).filter(|&slots| slots <= ready) else {
-            return corrupt("a descriptor");
-        };
-        if slots > credit {
-            return Attempt::Wait;
-        }
-        if phase != Phase::Past
-            && let Some(brief) = descriptor::brief(first)
-            && self.step_fast(queue, position, &brief, work)
-        {
-            death::reach(DeathPoint::Completed);
-            return Attempt::Took(slots);
-        }
-        let second = (slots == 2).then(|| queue.read_slot(position.wrapping_add(1)));
-        let Some(posting) = descriptor::decode(&Descriptor { first, second }) else { return corrupt("a descriptor") };
-        if phase == Phase::Past {
-            self.bury(queue, position);
-        } else if self.must_wait(queue, &posting, work) {
-            return Attempt::Wait;
-        } else {
-            self.execute(queue, position, &posting, work);
-        }
-        death::reach(DeathPoint::Completed);
-        Attempt::Took(slots)
-    }
-
-    /// Returns whether a command for another node has to wait: only its queue's owner passes it to
-    /// the network, with a bounded number of commands in flight. The command continues when the
-    /// queue is handed over to its owner, or when a command in flight completes.
-    fn must_wait(&self, queue: &View<'_>, posting: &Posting, work: &mut WorkList<'_>) -> bool {
-        if !posting.command.target().is_some_and(|to| self.job.is_remote(to.rank())) {
-            return false;
-        }
-        work.leave = queue.owner() != self.me;
-        work.leave || self.queues.remote(queue.id).is_some_and(|remote| remote.is_full())
-    }
-
-    fn execute(&self, queue: &View<'_>, position: u64, posting: &Posting, work: &mut WorkList<'_>) {
-        let performed = self.perform(queue, posting, Some(position), work);
-        // So that nothing is reported twice.
-        queue.enter(position, Phase::Past);
-        let entry = |kept, outcome| TcqEntry { position, kept, status: Status::encode(outcome) };
-        let unheard = performed.unheard(posting);
-        if let Some(number) = performed.later
-            && let Some(remote) = self.queues.remote(queue.id)
-        {
-            remote.stand_in(position, number);
-        }
-        match performed.local {
-            _ if unheard.is_some() => queue.complete(entry(true, unheard.map_or(Ok(()), Err))),
-            local if posting.tcq_notice => queue.complete(entry(false, local)),
-            _ => {}
-        }
-    }
-
-    /// Reports a command whose executor died after the point from which it must not be repeated.
-    #[cold]
-    fn bury(&self, queue: &View<'_>, position: u64) {
-        // Adding the entry is a command's last step, apart from moving to the next command.
-        let last = queue.completed().checked_sub(1).map(|number| queue.completion(number));
-        if last.is_none_or(|last| last.position != position) {
-            let interrupted = QueueError::Interrupted { queue: queue.id, slot: position };
-            queue.complete(TcqEntry { position, kept: false, status: Status::encode(Err(interrupted)) });
+        turns.execute_due(&mut { TURN }, &mut |due| self.step(queue, due, work));
+        self.after_turn(queue, before, work);
+        if !work.is_empty() {
+            self.work_off(work);
         }
     }
 }

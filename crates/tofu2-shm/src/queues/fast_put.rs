@@ -88,7 +88,7 @@ impl Source<'_, '_> {
 
 /// Copies more than [`LAST`] bytes, the last [`LAST`] of them in a second step.
 #[inline(never)]
-fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
+pub(crate) fn copy_in_two(to: &Piece<&Mapping>, from: &Piece<&Mapping>, enter: impl Fn(Phase)) -> Option<()> {
     let rest = from.len().checked_sub(LAST)?;
     enter(Phase::Data);
     to.part(0, rest)?.copy_from(&from.part(0, rest)?)?;
@@ -170,11 +170,11 @@ impl Executor<'_> {
             Payload::Memory(..) => return false,
         };
         if let Some(given) = given {
-            let Some(routes) = work.routes.as_deref_mut() else { return false };
+            let Some(cached) = work.cached.as_deref_mut() else { return false };
             let Brief { to, at, edata, sps, remote_notice, .. } = *brief;
             let put = Put { to, at, given, edata, sps, remote_notice };
             let enter = |phase| queue.enter(position, phase);
-            match self.put_along(queue, &put, routes, enter) {
+            match self.put_along(queue, &put, &mut cached.routes, enter) {
                 Some(FastPut::Released(id)) if id != queue.id => self.released(id, work),
                 // The executor of this queue will see the advance that it made itself.
                 Some(_) => {}

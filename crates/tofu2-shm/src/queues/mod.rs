@@ -15,8 +15,8 @@
 //! noticed.
 //!
 //! Read the modules in this order: a queue's words ([`mod@format`], [`config`], [`view`], [`tags`], [`mrq`]);
-//! execution ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast path: [`route`],
-//! [`fast_put`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last,
+//! execution ([`claim`], [`executor`], [`perform`], [`reporting`], and the fast paths: [`route`],
+//! [`fast_put`], [`known`]); the owner's side ([`own`], [`opening`], [`queue`], [`poster`]); and, last,
 //! commands for queues of other nodes ([`remote`]).
 
 mod claim;
@@ -25,6 +25,7 @@ mod death;
 pub(crate) mod executor;
 mod fast_put;
 pub(crate) mod format;
+mod known;
 mod lock;
 mod mrq;
 mod opening;

@@ -90,6 +90,16 @@ impl<W: Word> Mrq<'_, W> {
         ring::publish(self, claim, [first, peer.to_bits(), 0, 0, remote.to_bits(), 0, 0]);
     }
 
+    /// Takes the oldest notice if it reports that a peer's put with `edata` succeeded. Returns whether
+    /// it did.
+    #[inline(always)]
+    pub(crate) fn take_put(&self, edata: u8) -> bool {
+        let wanted = MrqKind::RemotePut as u64 | u64::from(edata) << 8;
+        ring::take_if(self, ANY, |[first, peer, _, _, _, head, zero]| {
+            first == wanted && head | zero == 0 && QueueId::from_bits(peer).is_some()
+        })
+    }
+
     /// Returns the oldest notice, if one is ready.
     #[inline]
     pub(crate) fn consume(

@@ -5,6 +5,7 @@ mod sessions;
 use super::{
     config::TAG_BYTES,
     executor::Executor,
+    known::KnownCommands,
     lock::{Lock, LockGuard},
     opening::NodeQueues,
     remote::{Moving, RemoteCommands},
@@ -39,15 +40,23 @@ pub(crate) struct OwnQueues {
     own_machine: OnceLock<QueueMachine>,
     /// The number of open session queues; 0 means that there is nothing to serve.
     sessions: AtomicUsize,
-    /// The open session queues, as a rank finds its own.
-    found: Lock<Vec<OwnSession>>,
     /// The number of automatic tags assigned so far, so that no queue assigns a tag that an earlier
     /// queue assigned recently.
     uses: AtomicU32,
     /// Regions from or to which bytes of commands are being moved between nodes.
     moving: Moving,
+    cached: Lock<Cached>,
+}
+
+/// State for the execution of commands, which one thread of the rank uses at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Cached {
+    /// The open session queues, which stay open while a thread holds this.
+    pub(crate) sessions: Vec<OwnSession>,
     /// The routes of commands that the rank has executed, no matter which rank posted them.
-    routes: Lock<Routes<{ OwnQueues::ROUTES }>>,
+    pub(crate) routes: Routes<{ OwnQueues::ROUTES }>,
+    /// The commands that it executes repeatedly.
+    pub(crate) known: KnownCommands,
 }
 
 #[derive(Debug, Default)]
@@ -91,10 +100,10 @@ impl OwnQueues {
     /// The number of routes that are remembered.
     pub(crate) const ROUTES: usize = 64;
 
-    /// Returns the remembered routes, unless another thread of the rank is using them.
+    /// Returns the state for the execution of commands, unless another thread of the rank is using it.
     #[inline]
-    pub(crate) fn routes(&self) -> Option<LockGuard<'_, Routes<{ Self::ROUTES }>>> {
-        self.routes.try_lock()
+    pub(crate) fn cached(&self) -> Option<LockGuard<'_, Cached>> {
+        self.cached.try_lock()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,5 +1,7 @@
 //! The owner's side of a queue: its posts, and the completions and errors that come back.
 
+mod completions;
+mod program;
 mod session;
 
 use super::{
@@ -9,6 +11,7 @@ use super::{
     view::View,
 };
 use crate::queues::format::{descriptor::each_block, ring};
+use program::PreparedProgram;
 use rdma_fabric::{
     Refused,
     control_queue::{Completion, Pointers, Posting, QueueError},
@@ -43,6 +46,8 @@ pub(crate) struct Poster {
     /// Posts that wait for room, in order of arrival.
     line: VecDeque<u64>,
     next_in_line: u64,
+    /// Programs of a session queue.
+    programs: Vec<PreparedProgram>,
     /// Remembered routes of commands.
     pub(crate) routes: Routes<8>,
     /// The queue's commands that were sent to other nodes, in a job that runs on several nodes.
@@ -191,110 +196,4 @@ impl Poster {
 
 pub(crate) fn failed(error: QueueError) -> Refused<()> {
     Refused::Failed(error.into(), ())
-}
-
-// ----- completions, and errors for which no report was requested -----
-
-impl Poster {
-    /// Fetches the entries of the shared TCQ.
-    pub(crate) fn fetch(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        let damaged = queue.corrupt("the transmit complete queue");
-        // Read before the tail: entries that arrive later belong to commands from that position on.
-        let (read, tail) = (queue.turns().read(), queue.completed());
-        if tail.wrapping_sub(self.fetched) > u64::from(queue.geometry.depth) || read > self.write {
-            return Err(damaged);
-        }
-        while self.fetched != tail {
-            let entry = queue.completion(self.fetched);
-            self.fetched = self.fetched.wrapping_add(1);
-            let status = entry.status.decode().ok_or(damaged)?;
-            let asked = match self.tags.front() {
-                Some(&(position, tag)) if position == entry.position => Some(tag),
-                Some(&(position, _)) if position < entry.position => return Err(damaged),
-                _ => None,
-            };
-            match (asked, status) {
-                (Some(tag), status) => {
-                    self.tags.pop_front();
-                    let here = Completion { tag, status: if entry.kept { Ok(()) } else { status } };
-                    let later = self.remote.as_ref().and_then(|remote| remote.tracks(entry.position));
-                    self.completions.push_back(later.map_or(Entry::Here(here), |number| Entry::Later(tag, number)));
-                    if let (true, Err(error)) = (entry.kept, status) {
-                        self.error.get_or_insert(error);
-                    }
-                }
-                (None, Err(error)) => _ = self.error.get_or_insert(error),
-                (None, Ok(())) => return Err(damaged),
-            }
-        }
-        self.fetched_at = read;
-        Ok(())
-    }
-
-    /// Returns the number of entries of the shared TCQ that were fetched.
-    #[inline]
-    pub(crate) fn fetched(&self) -> u64 {
-        self.fetched
-    }
-
-    /// Fetches new entries of the shared TCQ. If there are none, this reads no word that an
-    /// executor writes with every command.
-    #[inline]
-    fn fetch_if_any(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        if queue.is_session() && queue.completed() != self.fetched {
-            self.fetch(queue)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the next completion.
-    pub(crate) fn completion(&mut self, queue: &View<'_>) -> Result<Option<Completion>, QueueError> {
-        if self.completions.is_empty() {
-            self.fetch_if_any(queue)?;
-        }
-        match self.completions.front() {
-            Some(&Entry::Here(completion)) => {
-                self.completions.pop_front();
-                Ok(Some(completion))
-            }
-            Some(&Entry::Later(tag, number)) => {
-                let come = self.remote.as_ref().and_then(|remote| remote.take_completion(number));
-                let Some(status) = come else { return self.trouble(queue).map(|()| None) };
-                self.completions.pop_front();
-                Ok(Some(Completion { tag, status }))
-            }
-            None => self.trouble(queue).map(|()| None),
-        }
-    }
-
-    /// Returns the error that is to be reported, if there is one.
-    pub(crate) fn trouble(&mut self, queue: &View<'_>) -> Result<(), QueueError> {
-        self.fetch_if_any(queue)?;
-        if let Some(error) = self.kept_error() {
-            return Err(error);
-        }
-        match queue.stopped() {
-            None => Ok(()),
-            Some(_) if self.stop_reported => Err(QueueError::Stopped(queue.id)),
-            Some(why) => {
-                self.stop_reported = true;
-                Err(queue.stop_error(why))
-            }
-        }
-    }
-
-    /// Takes the error that was not reported.
-    pub(crate) fn take_error(&mut self, queue: &View<'_>) -> Option<QueueError> {
-        if queue.is_session()
-            && let Err(error) = self.fetch(queue)
-        {
-            self.error.get_or_insert(error);
-        }
-        self.kept_error()
-    }
-
-    /// Takes the recorded error of a command that completed here or on another node.
-    fn kept_error(&mut self) -> Option<QueueError> {
-        self.error.take().or_else(|| self.remote.as_ref()?.take_error())
-    }
 }

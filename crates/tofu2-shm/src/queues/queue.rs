@@ -25,7 +25,10 @@ use core::{
 };
 use rdma_fabric::{
     Deps, Rank, Refused, Region, Result,
-    control_queue::{Completion, MrqNotice, Pointers, Posting, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
+    control_queue::{
+        Completion, ExpectedReports, MrqNotice, Pointers, Posting, ProgramCommand, QueueError, QueueId, QueueMode,
+        QueueSpec, Stadd,
+    },
     provider::{self, Ended, QueueSide, WaitState},
 };
 use std::sync::Arc;
@@ -213,6 +216,14 @@ impl provider::Queue for Queue {
         self.post_many(postings)
     }
 
+    fn prepare(&self, commands: &[ProgramCommand]) -> Option<usize> {
+        self.prepare_program(commands)
+    }
+
+    fn try_post_program(&self, program: usize, number: u64) -> bool {
+        self.post_program(program, number)
+    }
+
     fn poll_post(
         &self,
         wait_state: &mut WaitState,
@@ -264,6 +275,10 @@ impl provider::Queue for Queue {
         self.poster().trouble(&self.view()?)?;
         // Notices that arrived before the error are still delivered.
         self.take_notice()
+    }
+
+    fn take_expected(&self, expected: &mut ExpectedReports, is_wait: bool) {
+        self.take_reports(expected, is_wait);
     }
 
     fn poll_wait(

@@ -19,15 +19,19 @@ use super::{
 use crate::{
     job::Job,
     memory::{
-        Mapping, Piece, layout,
+        Kept, Mapping, Piece, layout,
         regions::{self, RegionKind},
     },
 };
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 use rdma_fabric::{
     RegionKey,
     control_queue::{QueueId, Stadd},
 };
+use std::sync::Arc;
 
 /// A registration on a queue of any rank, as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +49,49 @@ pub(crate) struct Route {
     words: usize,
     tags: usize,
     found: FoundTag,
+}
+
+/// The words that show whether a route is still the current one, and those of the target's queue.
+#[derive(Debug)]
+pub(crate) struct KeptRoute {
+    lost: Kept<AtomicU64>,
+    directory: Kept<AtomicU64>,
+    words: Kept<[AtomicU64]>,
+    tag: KeptTag,
+    segment: Arc<Mapping>,
+}
+
+/// The two words at a place of a table of tags.
+pub(crate) type KeptTag = Kept<[AtomicU64; 2]>;
+
+/// Keeps the words of a registration in the table of tags at `tags` of a segment's heap.
+pub(crate) fn keep_tag(segment: &Arc<Mapping>, tags: usize, found: &FoundTag) -> Option<KeptTag> {
+    segment.keep(|segment| segment.queue_words(tags, TAG_BYTES)?.as_chunks().0.get(found.place()))
+}
+
+impl KeptRoute {
+    /// Returns the target's queue as it was found, without its table of tags.
+    #[inline(always)]
+    pub(crate) fn queue(&self, route: &Route) -> View<'_> {
+        View::without_tags(&self.segment, route.to, route.geometry, (route.words_key, &self.words))
+    }
+
+    /// Returns the target's queue, without its table of tags, if it is open and has not stopped, its rank
+    /// is not lost and the registration is in place.
+    ///
+    /// A queue leaves the directory before its words and its tags are freed, and both stay the same
+    /// until then; so the directory alone shows what [`Route::queue`] compares one by one.
+    #[inline(always)]
+    pub(crate) fn current(&self, route: &Route) -> Option<View<'_>> {
+        // Acquire: pairs with the release in `publish`.
+        let directory = self.directory.load(Acquire);
+        if self.lost.load(Relaxed) != 0 || directory != route.words_key.to_bits() {
+            return None;
+        }
+        let queue = self.queue(route);
+        let [word, key] = &*self.tag;
+        (queue.is_going() && route.found.is_in((word, key))).then_some(queue)
+    }
 }
 
 /// At most `N` remembered routes.
@@ -138,7 +185,7 @@ fn renew_own(place: &mut Option<(QueueId, FoundTag)>, queue: &View<'_>, from: St
 }
 
 impl Route {
-    fn find(job: &Job, to: QueueId, at: Stadd) -> Option<Self> {
+    pub(crate) fn find(job: &Job, to: QueueId, at: Stadd) -> Option<Self> {
         let queue = View::find(job, to).ok()?;
         let directory_at = directory_at(to)?;
         let words_key = RegionKey::from_bits(queue.segment.word(directory_at).load(Acquire));
@@ -154,6 +201,39 @@ impl Route {
             Route { to, directory_at, words_key, tags_key, geometry: queue.geometry, config, words, tags, found };
         // Checked as a whole, since it was read piece by piece.
         route.queue(job).is_some().then_some(route)
+    }
+
+    /// Returns the target's queue.
+    pub(crate) fn target(&self) -> QueueId {
+        self.to
+    }
+
+    /// Returns whether the target's queue is in checking mode.
+    #[inline(always)]
+    pub(crate) fn is_checked(&self) -> bool {
+        self.geometry.checked
+    }
+
+    /// Returns the registration.
+    pub(crate) fn found(&self) -> &FoundTag {
+        &self.found
+    }
+
+    /// Returns the key of the queue's words.
+    pub(crate) fn words_key(&self) -> RegionKey {
+        self.words_key
+    }
+
+    /// Keeps the words of the target's rank, queue and registration, in its segment.
+    pub(crate) fn keep(&self, segment: &Arc<Mapping>) -> Option<KeptRoute> {
+        let tag = keep_tag(segment, self.tags, &self.found)?;
+        Some(KeptRoute {
+            lost: segment.keep(|segment| Some(segment.word(layout::LOST)))?,
+            directory: segment.keep(|segment| Some(segment.word(self.directory_at)))?,
+            words: segment.keep(|segment| segment.queue_words(self.words, self.geometry.bytes()))?,
+            tag,
+            segment: segment.clone(),
+        })
     }
 
     /// Returns the queue, if it is as it was found and has not stopped.

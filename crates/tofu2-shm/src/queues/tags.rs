@@ -17,6 +17,7 @@ use crate::{
     queues::format::stadd,
 };
 use core::sync::atomic::{
+    AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
@@ -24,6 +25,7 @@ use rdma_fabric::{
     FabricError, Region, RegionKey, Result,
     control_queue::{QueueError, Stadd},
 };
+use std::sync::Arc;
 
 const LIVE: u64 = 1;
 const READ_ONLY: u64 = 2;
@@ -125,6 +127,47 @@ pub(crate) fn find(queue: &View<'_>, at: Stadd) -> Result<FoundTag, QueueError> 
 }
 
 impl FoundTag {
+    /// Returns whether the registration is still in place on `queue`, as it was found.
+    #[inline(always)]
+    fn is_unchanged(&self, queue: &View<'_>) -> bool {
+        self.is_in(queue.tag(self.place))
+    }
+
+    /// Returns whether the registration is still in place, as it was found, where `word` and `key` are
+    /// the words at its place.
+    #[inline(always)]
+    pub(crate) fn is_in(&self, (word, key): (&AtomicU64, &AtomicU64)) -> bool {
+        // Acquire: pairs with the release in `write`.
+        let now = word.load(Acquire);
+        let key = key.load(Relaxed);
+        // Acquire: pairs with the fence in `write`.
+        fence(Acquire);
+        now == self.word && key == self.key.to_bits() && word.load(Relaxed) == now
+    }
+
+    /// Returns the place of the tag in its table.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Returns the key of the region.
+    pub(crate) fn key(&self) -> RegionKey {
+        self.key
+    }
+
+    /// Returns the `len` bytes at `at` as [`FoundTag::piece`] does, as a piece that owns its mapping.
+    pub(crate) fn kept_piece(
+        &self,
+        (queue, segment): (&View<'_>, &Arc<Mapping>),
+        at: Stadd,
+        len: usize,
+        writes: bool,
+    ) -> Option<Piece> {
+        self.piece(queue, at, len, writes)?;
+        let (offset, generation) = (self.offset + at.offset() as usize, self.key.generation);
+        segment.piece(offset, len, regions::generation_at(self.key.index as usize), generation)
+    }
+
     /// Returns the `len` bytes at `at` if `at` belongs to this registration, the registration is
     /// still in place and, if `writes`, peers may write them; otherwise [`resolve`] gives the
     /// reason. The piece itself checks whether the region still exists.
@@ -136,17 +179,11 @@ impl FoundTag {
         len: usize,
         writes: bool,
     ) -> Option<Piece<&'a Mapping>> {
-        let (word, key) = queue.tag(self.place);
-        // Acquire: pairs with the release in `write`.
-        let now = word.load(Acquire);
-        let key = key.load(Relaxed);
-        // Acquire: pairs with the fence in `write`.
-        fence(Acquire);
-        if at.tag() != self.tag || now != self.word || key != self.key.to_bits() || word.load(Relaxed) != now {
+        if at.tag() != self.tag || !self.is_unchanged(queue) {
             return None;
         }
         let end = at.offset().checked_add(len as u64)?;
-        if end > self.len as u64 || (writes && now & READ_ONLY != 0) {
+        if end > self.len as u64 || (writes && self.word & READ_ONLY != 0) {
             return None;
         }
         // Inside the registered length, which is inside the heap.

@@ -25,7 +25,7 @@ use crate::{
         regions::{self, EntryError, RegionKind},
         word::Word,
     },
-    queues::format::stadd,
+    queues::format::{ring, stadd},
 };
 use core::sync::atomic::{
     AtomicU64,
@@ -147,6 +147,12 @@ impl<'a> View<'a> {
         self.words[STOP].load(Acquire) == 0
     }
 
+    /// Returns whether the queue's rank is lost.
+    #[inline(always)]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.segment.word(layout::LOST).load(Relaxed) != 0
+    }
+
     /// Returns the queue's configuration as stored in its words: [`Geometry::to_bits`] and the
     /// region key of the table of tags.
     #[inline(always)]
@@ -159,6 +165,19 @@ impl<'a> View<'a> {
     pub(crate) fn stop(&self, why: Stop) {
         let _ = self.words[STOP].compare_exchange(0, why.to_bits(), AcqRel, Relaxed);
         self.segment.ring_for_notice();
+    }
+
+    /// Stops the queue, which was advanced to `scheduled`, if its credit has passed its ring. Returns
+    /// whether it did.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn stops_by_overrun(&self, scheduled: u64) -> bool {
+        // The read pointer is read after the advance, so that the value is never too old.
+        let is_overrun = ring::is_overrun(self.begun(), scheduled, self.geometry.depth);
+        if is_overrun {
+            self.stop(Stop::CreditOverrun);
+        }
+        is_overrun
     }
 
     /// Returns the error that a stopped queue reports.
@@ -253,6 +272,25 @@ impl<'a> View<'a> {
     ) -> Option<Self> {
         let (words, tags) = (segment.queue_words(words, geometry.bytes())?, segment.queue_words(tags, TAG_BYTES)?);
         Some(View { id, segment, geometry, key, words, tags })
+    }
+
+    /// Returns a queue whose words have been found before, for uses that need no tags.
+    #[inline(always)]
+    pub(crate) fn without_tags(
+        segment: &'a Mapping,
+        id: QueueId,
+        geometry: Geometry,
+        (key, words): (RegionKey, &'a [AtomicU64]),
+    ) -> Self {
+        View { id, segment, geometry, key, words, tags: &[] }
+    }
+
+    /// Returns the offset of the table of tags in the segment's heap, as its words say.
+    pub(crate) fn tags_at(&self) -> Option<usize> {
+        match regions::copy(self.segment, RegionKey::from_bits(self.words[TAGS].load(Relaxed))) {
+            Ok((offset, TAG_BYTES, RegionKind::Queue)) => Some(offset),
+            _ => None,
+        }
     }
 
     /// Returns whether the queue has not been closed since it was found.

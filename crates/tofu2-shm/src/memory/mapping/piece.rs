@@ -143,6 +143,15 @@ impl Piece<&Mapping> {
     }
 }
 
+impl Piece {
+    /// Returns the same piece, borrowing the mapping.
+    #[inline(always)]
+    pub(crate) fn borrowed(&self) -> Piece<&Mapping> {
+        let Piece { start, word8, generation, base, len, word, ref mapping } = *self;
+        Piece { start, word8, generation, base, len, word, mapping }
+    }
+}
+
 impl<M: Clone + Deref<Target = Mapping>> Piece<M> {
     #[inline(always)]
     fn new(

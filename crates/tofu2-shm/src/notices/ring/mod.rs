@@ -35,7 +35,9 @@ mod protocol;
 use crate::memory::word::Word;
 use std::sync::Arc;
 
-pub(crate) use protocol::{claim, claim_next, consume, has_room, has_room_beyond, is_empty, publish, take, withdraw};
+pub(crate) use protocol::{
+    claim, claim_next, consume, has_room, has_room_beyond, is_empty, publish, take, take_if, withdraw,
+};
 
 /// A ring's words and its entry type.
 pub(crate) trait Ring {

@@ -155,6 +155,17 @@ pub(crate) fn take<R: Ring>(ring: &R, ranks: u64) -> Option<(u32, R::Entry)> {
     move_on(ring, now).then_some((rank as u32, entry))
 }
 
+/// Takes the oldest entry, from one of the first `ranks` ranks, if it is ready, `fits` accepts it and
+/// no other thread takes it first. Returns whether it did.
+#[inline(always)]
+pub(crate) fn take_if<R: Ring>(ring: &R, ranks: u64, fits: impl FnOnce(R::Entry) -> bool) -> bool {
+    let now = ring.head().load(Relaxed);
+    let head = position(ring, now);
+    // As in `take`.
+    let rank = (state_at(ring, head) ^ pack(ring, head, 0, READY)).rotate_right(STAGE_BITS);
+    rank < ranks && fits(ring.copy(index(ring, head))) && move_on(ring, now)
+}
+
 /// Advances the head from `now`. Returns false if another thread has done so; the entry that was
 /// read from the slot may then be from any lap.
 #[inline(always)]

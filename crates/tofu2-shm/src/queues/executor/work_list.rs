@@ -1,6 +1,6 @@
 //! The queues whose turn an executor owes, and its budget.
 
-use crate::queues::{lock::LockGuard, own::OwnQueues, route::Routes};
+use crate::queues::{lock::LockGuard, own::Cached};
 use rdma_fabric::control_queue::QueueId;
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ pub(crate) struct WorkList<'a> {
     /// Whether the queue that has the turn continues with a command that only its owner can
     /// execute.
     pub(super) leave: bool,
-    /// Cached routes of commands, while the list is worked through and no other thread of the rank
+    /// State for the execution of commands, while the list is worked through and no other thread of the rank
     /// does the same.
-    pub(crate) routes: Option<LockGuard<'a, Routes<{ OwnQueues::ROUTES }>>>,
+    pub(crate) cached: Option<LockGuard<'a, Cached>>,
 }
 
 impl WorkList<'_> {
@@ -32,7 +32,13 @@ impl WorkList<'_> {
 
     #[inline]
     pub(crate) fn new() -> Self {
-        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, leave: false, routes: None }
+        WorkList { first: None, others: VecDeque::new(), budget: BUDGET, leave: false, cached: None }
+    }
+
+    /// Restores the budget.
+    #[inline]
+    pub(super) fn renew(&mut self) {
+        self.budget = BUDGET;
     }
 
     /// Appends a queue, unless it is already on the list. Returns whether there was room.

@@ -220,6 +220,31 @@ pub(crate) fn brief(first: [u64; SLOT]) -> Option<Brief> {
     })
 }
 
+/// The [fixed part](fixed_part) of a nop without notices.
+pub(crate) const NOP: [u64; SLOT] = [0, 0, 0, kind::NOP];
+
+/// Returns a slot without the numbers that a program renews: the word that an inline put carries,
+/// and edata. If [`brief`] decodes a slot, it decodes every slot with the same fixed part.
+#[inline(always)]
+pub(crate) fn fixed_part([zero, one, two, three]: [u64; SLOT]) -> [u64; SLOT] {
+    let one = if three & 0xff == kind::INLINE { 0 } else { one };
+    [zero, one, two, three & !(0xff << EDATA)]
+}
+
+/// Returns the slot with the fixed part of `slot` and these numbers. `word` is for inline puts of 8
+/// bytes.
+#[inline(always)]
+pub(crate) fn renewed([zero, one, two, three]: [u64; SLOT], edata: Option<u8>, word: Option<u64>) -> [u64; SLOT] {
+    let three = edata.map_or(three, |edata| three & !(0xff << EDATA) | u64::from(edata) << EDATA);
+    [zero, word.unwrap_or(one), two, three]
+}
+
+/// Returns the edata of a slot that starts a command.
+#[inline(always)]
+pub(crate) fn edata(first: [u64; SLOT]) -> u8 {
+    (first[3] >> EDATA) as u8
+}
+
 /// Returns whether only meaningful bits are set: other bits would be lost.
 #[inline(always)]
 fn is_said(descriptor: &Descriptor) -> bool {

@@ -87,6 +87,25 @@ fn rings_of_every_depth_go_round_in_order() {
 }
 
 #[test]
+fn only_the_expected_notice_is_taken() {
+    let whole = Whole::new(4);
+    let ring = whole.ring();
+    assert!(!ring.take_put(0), "there is none");
+    let publish = |notice: &MrqNotice| ring.publish(ring::claim(&ring, Rank::new(1)).unwrap().unwrap(), notice);
+    let good = MrqNotice { value: 0, local: Stadd::from_bits(0), ..notice(7) };
+    let failed = MrqNotice { status: Err(QueueError::NotOpen(good.peer)), ..good };
+    publish(&good);
+    assert!(!ring.take_put(8) && ring.take_put(7) && !ring.take_put(7));
+    for other in [MrqNotice { kind: MrqKind::LocalPut, ..good }, failed] {
+        publish(&other);
+        publish(&good);
+        assert!(!ring.take_put(7), "{other:?}");
+        assert_eq!(take(&ring), Some(other));
+        assert!(ring.take_put(7));
+    }
+}
+
+#[test]
 fn a_record_carries_every_field() {
     let queue = QueueId::new(Rank::new(9), 3, 1, 4);
     let stadd = Stadd::new(5, 6);

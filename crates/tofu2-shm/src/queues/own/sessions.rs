@@ -3,7 +3,7 @@
 use super::OwnQueues;
 use crate::{
     memory::Mapping,
-    queues::{config::Geometry, lock::LockGuard, view::View},
+    queues::{config::Geometry, view::View},
 };
 use core::sync::atomic::Ordering::SeqCst;
 use rdma_fabric::{RegionKey, control_queue::QueueId};
@@ -34,24 +34,19 @@ impl OwnQueues {
         state.sessions.push(session.id);
         self.sessions.store(state.sessions.len(), SeqCst);
         drop(state);
-        self.found.lock().push(session);
+        self.cached.lock().sessions.push(session);
     }
 
     /// Records that a session queue is no longer open, and waits until no thread
-    /// [holds](OwnQueues::sessions) it.
+    /// holds [`Cached`](super::Cached).
     pub(crate) fn remove_session(&self, id: QueueId) {
         let mut state = self.lock();
         state.sessions.retain(|&other| other != id);
         self.sessions.store(state.sessions.len(), SeqCst);
         // A thread that holds the other lock may wait for this one.
         drop(state);
-        self.found.lock().retain(|session| session.id != id);
-    }
-
-    /// Returns the open session queues, which stay open while the guard exists, unless another thread
-    /// of the rank has a guard.
-    #[inline]
-    pub(crate) fn sessions(&self) -> Option<LockGuard<'_, Vec<OwnSession>>> {
-        self.found.try_lock()
+        let mut cached = self.cached.lock();
+        cached.sessions.retain(|session| session.id != id);
+        cached.known.forget(id);
     }
 }

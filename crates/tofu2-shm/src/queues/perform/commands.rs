@@ -5,10 +5,8 @@ use crate::{
     memory::{Mapping, Piece},
     queues::{
         claim::Phase,
-        config::Stop,
         death::{self, DeathPoint},
         executor::{Executor, WorkList},
-        format::ring,
         reporting::CommandNotices,
         tags::resolve,
         view::View,
@@ -125,16 +123,19 @@ impl<'a> Executor<'a> {
 
     /// Advances the session offset of `target`. Returns whether this CPU must execute its commands:
     /// one is due, and no other CPU will look.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&self, target: &View<'_>, slots: u64) -> bool {
         let turns = target.turns();
         let scheduled = turns.advance(slots);
-        // The read pointer is read after the advance, so that the value is never too old.
-        let overrun = target.geometry.checked && ring::is_overrun(target.begun(), scheduled, target.geometry.depth);
-        if overrun {
-            target.stop(Stop::CreditOverrun);
-        }
-        !overrun && !turns.is_taken(self.me.number(), |rank| self.has_ended(rank)) && turns.is_due()
+        !(target.geometry.checked && target.stops_by_overrun(scheduled)) && self.must_turn(target)
+    }
+
+    /// Returns whether this CPU, which has advanced `target`, must execute its commands.
+    #[inline(always)]
+    pub(crate) fn must_turn(&self, target: &View<'_>) -> bool {
+        let (turns, owner) = (target.turns(), target.owner().number());
+        // If the owner has ended, no command of its queue starts.
+        !turns.is_taken(self.me.number(), |rank| rank != owner && self.has_ended(rank)) && turns.is_due()
     }
 
     #[allow(clippy::too_many_arguments)]

@@ -66,17 +66,21 @@ impl Poster {
     /// Lets the commands that were written start.
     #[inline]
     fn start(&self, queue: &View<'_>, executor: &Executor<'_>, work: &mut WorkList<'_>) {
-        let turns = queue.turns();
-        let due = if turns.has_credit() {
-            turns.hand_over(self.startable);
-            true
-        } else {
-            turns.start(self.startable);
-            turns.is_due()
-        };
-        if due {
+        if self.must_turn(queue) {
             executor.released(queue.id, work);
         }
+    }
+
+    /// Lets the commands that were written start. Returns whether the poster has to take a turn.
+    #[inline]
+    pub(super) fn must_turn(&self, queue: &View<'_>) -> bool {
+        let turns = queue.turns();
+        if turns.has_credit() {
+            turns.hand_over(self.startable);
+            return true;
+        }
+        turns.start(self.startable);
+        turns.is_due()
     }
 
     /// Writes a command into the shared ring without starting it.

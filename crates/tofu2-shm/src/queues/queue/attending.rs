@@ -9,9 +9,14 @@
 use super::Queue;
 use crate::{
     notices::ring,
-    queues::{executor::Executor, own::OwnSession, view::View},
+    queues::{
+        executor::{Executor, WorkList},
+        lock::LockGuard,
+        own::Cached,
+        view::View,
+    },
 };
-use rdma_fabric::provider::QueueSide;
+use rdma_fabric::{control_queue::ExpectedReports, provider::QueueSide};
 
 /// The number of looks: enough for an answer of another CPU, and a small part of the time before a
 /// rank yields its CPU.
@@ -19,31 +24,60 @@ const LOOKS: u32 = 64;
 /// The maximum number of claims that are held, since each costs time.
 const MOST: usize = 8;
 
-/// The rank's session queues whose claims this thread holds.
-struct Attended<'a, 'q> {
-    executor: &'a Executor<'a>,
-    queues: [Option<View<'q>>; MOST],
-}
-
 impl Queue {
     /// Executes the commands of the rank's session queues as they are released, until there may be an
     /// entry on `side`, or for a short time. Returns whether there may be one.
     pub(super) fn attend(&self, side: QueueSide) -> bool {
-        let job = self.endpoint.job();
-        if job.oversubscribed || !self.is_session() {
+        let Ok(queue) = self.view() else { return false };
+        match side {
+            QueueSide::Completion => {
+                let fetched = self.poster().fetched();
+                self.attend_until(&queue, || queue.completed() != fetched)
+            }
+            QueueSide::Notice => self.attend_until(&queue, || !ring::is_empty(&queue.mrq())),
+        }
+    }
+
+    /// Takes expected reports that have arrived or, if `is_wait`, arrive while it executes the commands
+    /// of the rank's session queues for a short time.
+    pub(super) fn take_reports(&self, expected: &mut ExpectedReports, is_wait: bool) {
+        let Ok(queue) = self.view() else { return };
+        self.take_arrived(&queue, expected);
+        if is_wait && !expected.is_empty() {
+            self.attend_until(&queue, || {
+                self.take_arrived(&queue, expected);
+                expected.is_empty()
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn take_arrived(&self, queue: &View<'_>, expected: &mut ExpectedReports) {
+        while expected.notices > 0 {
+            if !queue.mrq().take_put(expected.edata) {
+                return;
+            }
+            expected.notices -= 1;
+        }
+        if expected.completions > 0 {
+            self.poster().take_completions(queue, &mut expected.completions);
+        }
+    }
+
+    /// Executes the commands of the rank's session queues as they are released, until this `queue` has
+    /// stopped, `is_over` returns true, or for a short time. Returns whether one of the first two is
+    /// the case.
+    #[inline(always)]
+    fn attend_until(&self, queue: &View<'_>, mut is_over: impl FnMut() -> bool) -> bool {
+        if self.endpoint.job().oversubscribed || !self.is_session() {
             return false;
         }
         let executor = self.executor();
-        let (Ok(queue), Some(sessions)) = (self.view(), self.endpoint.own_queues().sessions()) else { return false };
-        let fetched = if side == QueueSide::Completion { self.poster().fetched() } else { 0 };
-        let attended = Attended::new(&executor, &queue, &sessions);
+        let Some(cached) = self.endpoint.own_queues().cached() else { return false };
+        let mut attended = Attended::new(&executor, queue, cached);
         for _ in 0..LOOKS {
             attended.execute_due();
-            let is_there = match side {
-                QueueSide::Completion => queue.completed() != fetched,
-                QueueSide::Notice => !ring::is_empty(&queue.mrq()),
-            };
-            if is_there || !queue.is_going() {
+            if is_over() || !queue.is_going() {
                 return true;
             }
             core::hint::spin_loop();
@@ -52,27 +86,38 @@ impl Queue {
     }
 }
 
+/// The rank's session queues whose claims this thread holds.
+struct Attended<'a, 'q> {
+    executor: &'a Executor<'q>,
+    /// The first [`Attended::held`] hold a queue.
+    queues: [Option<View<'q>>; MOST],
+    held: usize,
+    work: WorkList<'q>,
+}
+
 impl<'a, 'q> Attended<'a, 'q> {
-    /// Takes the claims of `queue` and of others of `sessions`, unless another CPU holds them.
-    fn new(executor: &'a Executor<'q>, queue: &View<'q>, sessions: &[OwnSession]) -> Self
-    where
-        'q: 'a,
-    {
-        let mut queues = [None; MOST];
-        let others = sessions.iter().filter(|session| session.id != queue.id);
+    /// Takes the claims of `queue` and of others of the rank, unless another CPU holds them. The queues
+    /// stay open until `cached` is released.
+    fn new(executor: &'a Executor<'q>, queue: &View<'q>, cached: LockGuard<'q, Cached>) -> Self {
+        let mut attended = Attended { executor, queues: [None; MOST], held: 0, work: WorkList::new() };
+        let others = cached.sessions.iter().filter(|session| session.id != queue.id);
         let others = others.filter_map(|session| session.view(executor.segment));
-        for (place, queue) in queues.iter_mut().zip(core::iter::once(*queue).chain(others)) {
+        for queue in core::iter::once(*queue).chain(others).take(MOST) {
             let me = executor.me.number();
-            *place = queue.turns().take(me, |rank| executor.has_ended(rank)).then_some(queue);
+            if queue.turns().take(me, |rank| executor.has_ended(rank)) {
+                attended.queues[attended.held] = Some(queue);
+                attended.held += 1;
+            }
         }
-        Attended { executor, queues }
+        attended.work.cached = Some(cached);
+        attended
     }
 
-    #[inline]
-    fn execute_due(&self) {
-        for queue in self.queues.iter().flatten() {
+    #[inline(always)]
+    fn execute_due(&mut self) {
+        for queue in self.queues[..self.held].iter().flatten() {
             if queue.turns().is_due() {
-                self.executor.execute_held(queue);
+                self.executor.execute_held(queue, &mut self.work);
             }
         }
     }
@@ -81,11 +126,11 @@ impl<'a, 'q> Attended<'a, 'q> {
 impl Drop for Attended<'_, '_> {
     /// Releases the claims, and looks again.
     fn drop(&mut self) {
-        for queue in self.queues.iter().flatten() {
+        for queue in self.queues[..self.held].iter().flatten() {
             let turns = queue.turns();
             turns.release();
             if turns.is_due() {
-                self.executor.help(queue.id);
+                self.executor.help_with(queue.id, &mut self.work);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Posting to a queue: the checks before it, the fast path and the general one.
 
 use super::Queue;
-use crate::queues::{executor::WorkList, fast_put::FastPut, poster::failed};
+use crate::queues::{executor::WorkList, fast_put::FastPut, poster::failed, view::View};
 use rdma_fabric::{
     FabricError, Refused, Result,
-    control_queue::{Blocks, Command, Posting, QueueError, Stadd},
+    control_queue::{Blocks, Command, Posting, ProgramCommand, QueueError, Stadd},
 };
 
 impl Queue {
@@ -100,6 +100,24 @@ impl Queue {
         let posted = self.poster().queue_up_many(&queue, &executor, postings, examine, &mut work);
         executor.finish_own(&queue, work);
         posted
+    }
+
+    /// Prepares a program, if the queue is in session mode.
+    pub(super) fn prepare_program(&self, commands: &[ProgramCommand]) -> Option<usize> {
+        let queue = self.view().ok().filter(View::is_session)?;
+        commands.iter().all(|command| self.examine(&command.posting).is_ok()).then_some(())?;
+        self.poster().prepare(&queue, commands)
+    }
+
+    /// Posts repetition `number` of a program, all or nothing. Returns whether it did.
+    pub(super) fn post_program(&self, program: usize, number: u64) -> bool {
+        let Ok(queue) = self.view() else { return false };
+        queue.expect_turn();
+        let must_turn = self.poster().queue_up_program(&queue, program, number);
+        if must_turn == Some(true) {
+            self.executor().turn_own(&queue);
+        }
+        must_turn.is_some()
     }
 
     /// Posts a command that has waited, if it is `place`'s turn and there is room.

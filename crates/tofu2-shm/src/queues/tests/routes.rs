@@ -1,5 +1,6 @@
 //! The next short put notices changes behind a cached route, both on a queue that executes its
-//! commands immediately and on a session queue, where the executor caches the route.
+//! commands immediately and on a session queue, where the executor caches the route, and the
+//! command itself from the second time on.
 
 use super::*;
 use fabric_offload::ControlQueue;
@@ -55,10 +56,17 @@ impl Side {
     fn knows(&self, to: QueueId) -> bool {
         let job = inner(&self.fabric).job();
         match self.queue.spec().mode {
-            QueueMode::Session => inner(&self.fabric).own_queues().routes().unwrap().known(job, to, AT, 8).is_some(),
+            QueueMode::Session => {
+                inner(&self.fabric).own_queues().cached().unwrap().routes.known(job, to, AT, 8).is_some()
+            }
             _ => below(&self.queue).poster.lock().routes.known(job, to, AT, 8).is_some(),
         }
     }
+}
+
+/// Returns the number of commands of a rank's session queue that it knows.
+fn known(side: &Side) -> usize {
+    inner(&side.fabric).own_queues().cached().unwrap().known.count(side.queue.id())
 }
 
 /// The modes of the poster's queue.
@@ -75,6 +83,7 @@ fn sides(mode: QueueMode) -> (Arc<Job>, Side, Side, QueueId) {
         assert_eq!(target.word(&target.region), value);
         assert!(poster.knows(to));
     }
+    assert_eq!(known(&poster), usize::from(mode == QueueMode::Session));
     (job, poster, target, to)
 }
 
@@ -177,6 +186,39 @@ fn own_memory_that_was_given_back() {
         assert_eq!(queue.poll_tcq(), Err(stale.into()));
         drop(fabric);
     }
+}
+
+/// Long puts are known like short ones, and also notice changes.
+#[test]
+fn long_puts_that_are_known() {
+    let (_job, poster, target, to) = sides(QueueMode::Session);
+    let put = || poster.post(Command::put(to, AT + 64, AT, 1000).into());
+    for value in 1..=4 {
+        poster.fabric.write(&poster.region.span::<u64>(&poster.fabric, 64, 1).unwrap(), &[value]).unwrap();
+        assert_eq!((put(), target.word(&target.region)), (Ok(()), value));
+    }
+    assert_eq!(known(&poster), 2);
+    target.queue.deregister(AT).unwrap();
+    assert_eq!(put(), Err(QueueError::NoSuchTag { queue: to, stadd: AT }));
+    target.queue.register_fixed(&target.region, TAG).unwrap();
+    poster.queue.deregister(AT).unwrap();
+    assert_eq!(put(), Err(QueueError::NoSuchTag { queue: poster.queue.id(), stadd: AT + 64 }));
+    poster.queue.register_fixed(&poster.region, TAG).unwrap();
+    assert_eq!((put(), put(), known(&poster)), (Ok(()), Ok(()), 2));
+}
+
+/// A queue that is opened anew under the same id does not know its predecessor's commands.
+#[test]
+fn commands_of_a_queue_that_was_opened_anew() {
+    let (_job, poster, _target, to) = sides(QueueMode::Session);
+    let Side { fabric, queue, region } = poster;
+    let name = queue.id();
+    assert_eq!(queue.close(), Ok(0));
+    let poster = Side { queue: open(&fabric, QueueMode::Session), fabric, region };
+    assert_eq!((poster.queue.id(), known(&poster)), (name, 0));
+    assert_eq!(poster.put(&to, 3), Ok(()));
+    let put = Command::put(to, AT + 64, AT, 8);
+    assert_eq!(poster.post(put.into()), Err(QueueError::NoSuchTag { queue: name, stadd: AT + 64 }));
 }
 
 /// Returns the provider's queue below a queue.

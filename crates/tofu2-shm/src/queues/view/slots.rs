@@ -15,6 +15,14 @@ use core::sync::atomic::{
     compiler_fence, fence,
 };
 
+#[inline(always)]
+fn fill([a, b, c, d]: &[AtomicU64; SLOT], [first, second, third, fourth]: [u64; SLOT]) {
+    a.store(first, Relaxed);
+    b.store(second, Relaxed);
+    c.store(third, Relaxed);
+    d.store(fourth, Relaxed);
+}
+
 impl<'a> View<'a> {
     /// Returns the slot at a position of the ring that starts at word `first`.
     #[inline(always)]
@@ -39,7 +47,7 @@ impl<'a> View<'a> {
     /// Fills the slot of the TOQ at a position, which no other rank reads yet.
     #[inline]
     pub(crate) fn write_slot(&self, position: u64, words: [u64; SLOT]) {
-        self.toq(position).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
+        fill(self.toq(position), words);
     }
 
     #[inline(always)]
@@ -85,14 +93,27 @@ impl<'a> View<'a> {
     }
 
     /// Adds an entry to the TCQ. Only for the holder of the claim; the poster has left room.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn complete(&self, entry: TcqEntry) {
         let number = self.words[TCQ_TAIL].load(Relaxed);
         let words =
             [entry.position << 1 | u64::from(entry.kept), entry.status.head, entry.status.stadd, entry.status.numbers];
-        self.tcq(number).iter().zip(words).for_each(|(word, value)| word.store(value, Relaxed));
+        fill(self.tcq(number), words);
         // Release: pairs with the acquire in `completed`.
         self.words[TCQ_TAIL].store(number.wrapping_add(1), Release);
+    }
+
+    /// Adds an entry for a command that succeeded to the TCQ, as [`View::complete`].
+    #[inline(always)]
+    pub(crate) fn complete_well(&self, position: u64) {
+        self.complete(TcqEntry { position, kept: false, status: Status::default() });
+    }
+
+    /// Returns whether entry `number` of the TCQ reports that the command at `position` succeeded.
+    #[inline(always)]
+    pub(crate) fn has_completed_well(&self, number: u64, position: u64) -> bool {
+        let [first, head, stadd, numbers] = self.tcq(number).each_ref().map(|word| word.load(Relaxed));
+        (first ^ position << 1) | head | stadd | numbers == 0
     }
 
     /// Returns entry `number` of the TCQ.
