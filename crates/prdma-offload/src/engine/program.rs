@@ -82,7 +82,7 @@
 //! to §4.5, figures 5 to 8.
 
 use super::data::Data;
-use rdma_fabric::control_queue::{Command, Inline, Posting, QueueId, Stadd};
+use rdma_fabric::control_queue::{Command, Inline, NumberIn, Posting, ProgramCommand, QueueId, Stadd};
 
 /// The maximum number of slots that one put releases.
 pub(crate) const MOST_SPS: u64 = 15;
@@ -113,37 +113,23 @@ pub(crate) enum CommandTemplate {
 }
 
 impl CommandTemplate {
-    /// Returns the command for iteration `k`.
-    pub(crate) fn posting(&self, k: u64) -> Posting {
-        match self {
+    /// Returns the command of odd or even iterations.
+    pub(crate) fn of_parity(&self, is_odd: bool) -> ProgramCommand {
+        let (posting, number) = match self {
             CommandTemplate::Ready { to, word, credit } => {
-                let command = Command::PutInline { to: *to, bytes: Inline::word(k), at: *word };
-                Posting::new(command).strong_order().sps(*credit)
+                let command = Command::PutInline { to: *to, bytes: Inline::word(0), at: *word };
+                (Posting::new(command).strong_order().sps(*credit), NumberIn::Word)
             }
-            CommandTemplate::End(posting) => {
-                let mut posting = *posting;
-                self.renew(&mut posting, k);
-                posting
-            }
-            CommandTemplate::Fixed(posting) => Posting { edata: k as u8, ..*posting },
-            CommandTemplate::Alternating(both) => Posting { edata: k as u8, ..both[(k % 2) as usize] },
-        }
+            CommandTemplate::End(posting) => (*posting, NumberIn::EdataAndWord),
+            CommandTemplate::Fixed(posting) => (*posting, NumberIn::Edata),
+            CommandTemplate::Alternating(both) => (both[usize::from(is_odd)], NumberIn::Edata),
+        };
+        ProgramCommand { posting, number }
     }
 
-    /// Turns `posting`, [made](CommandTemplate::posting) for another iteration, into that for `k`.
-    pub(crate) fn renew(&self, posting: &mut Posting, k: u64) {
-        if let CommandTemplate::Alternating(_) = self {
-            *posting = self.posting(k);
-            return;
-        }
-        if !matches!(self, CommandTemplate::Ready { .. }) {
-            posting.edata = k as u8;
-        }
-        if let (CommandTemplate::Ready { .. } | CommandTemplate::End(_), Command::PutInline { bytes, .. }) =
-            (self, &mut posting.command)
-        {
-            *bytes = Inline::word(k);
-        }
+    /// Returns the command for iteration `k`.
+    pub(crate) fn posting(&self, k: u64) -> Posting {
+        self.of_parity(k % 2 == 1).posting(k)
     }
 }
 

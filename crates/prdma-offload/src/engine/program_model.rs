@@ -101,11 +101,6 @@ impl Case {
                     }
                 }
                 let program = program(id(queues.len()), Stadd::fixed(0), shape, &readies, &data);
-                for command in &program.commands {
-                    let mut posting = command.posting(3);
-                    command.renew(&mut posting, 300);
-                    assert_eq!(posting, command.posting(300));
-                }
                 let slots: u64 = program.commands.iter().map(|template| template.posting(0).command.slots()).sum();
                 assert_eq!(slots, shape.slots(), "{shape:?}");
                 queues.push(Filled { member, program, shape: *shape });

@@ -17,7 +17,7 @@ use super::{CommandTemplate, Engine, Program, Progress, Result, cpu::have_reache
 use crate::PrdmaError;
 use fabric_offload::{
     ControlQueue, Triggers,
-    control_queue::{Completion, MrqKind, MrqNotice, Posting},
+    control_queue::{Completion, ExpectedReports, MrqKind, MrqNotice, QueueProgram},
 };
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank};
 
@@ -41,8 +41,14 @@ impl QueueEngine {
         ranks: Box<[Rank]>,
     ) -> Self {
         let running = |(queue, program, notices): (ControlQueue, Program, u32)| {
-            let postings = program.commands.iter().map(|command| command.posting(0)).collect();
-            RunningQueue { queue, program, postings, notices, outstanding: Outstanding::default() }
+            let prepare = |is_odd| {
+                let commands: Vec<_> = program.commands.iter().map(|command| command.of_parity(is_odd)).collect();
+                queue.prepare(commands)
+            };
+            let alternates = program.commands.iter().any(|command| matches!(command, CommandTemplate::Alternating(_)));
+            let programs = [prepare(false), if alternates { prepare(true) } else { prepare(false) }];
+            let each = ExpectedReports { edata: 0, notices, completions: program.completions };
+            RunningQueue { queue, programs, each, outstanding: ExpectedReports::default() }
         };
         QueueEngine { queues: queues.map(running).collect(), ends: Box::default(), ranks, fabric: fabric.clone() }
     }
@@ -55,22 +61,21 @@ impl QueueEngine {
 
 struct RunningQueue {
     queue: ControlQueue,
-    program: Program,
-    /// The program's commands for the last iteration that was started.
-    postings: Box<[Posting]>,
-    /// Notices of an iteration: one for each incoming edge.
-    notices: u32,
-    outstanding: Outstanding,
-}
-
-/// The parts of the current iteration that have not been observed yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Outstanding {
-    notices: u32,
-    completions: u32,
+    /// The commands of even iterations, and of odd ones.
+    programs: [QueueProgram; 2],
+    /// The reports of an iteration: a notice for each incoming edge, and completions.
+    each: ExpectedReports,
+    /// Those of the current iteration that have not been observed yet.
+    outstanding: ExpectedReports,
 }
 
 impl RunningQueue {
+    /// Takes what has arrived or arrives soon. Returns whether nothing is left to wait for.
+    fn awaits_nothing(&mut self) -> bool {
+        self.queue.take_expected(&mut self.outstanding, true);
+        self.outstanding.is_empty()
+    }
+
     fn take_notice(&mut self, notice: MrqNotice, iteration: u64) -> Result<()> {
         notice.status?;
         match notice.kind {
@@ -95,36 +100,39 @@ impl RunningQueue {
 impl Engine for QueueEngine {
     async fn start(&mut self, iteration: u64) -> Result<()> {
         for running in &mut self.queues {
-            running.outstanding = Outstanding { notices: running.notices, completions: running.program.completions };
-            running
-                .program
-                .commands
-                .iter()
-                .zip(&mut running.postings)
-                .for_each(|(command, posting)| command.renew(posting, iteration));
-            running.queue.post_all(&running.postings, Deps::Ranks(&self.ranks)).await?;
+            running.outstanding = ExpectedReports { edata: iteration as u8, ..running.each };
+            let program = &running.programs[(iteration % 2) as usize];
+            // Usually there is room, and no future is needed.
+            if !running.queue.try_post_program(program, iteration) {
+                Box::pin(running.queue.post_program(program, iteration, Deps::Ranks(&self.ranks))).await?;
+            }
         }
         Ok(())
     }
 
     async fn wait(&mut self, iteration: u64) -> Result<()> {
-        let (deps, triggers) = (Deps::Ranks(&self.ranks), Triggers::of(&self.fabric));
+        let deps = Deps::Ranks(&self.ranks);
         for running in &mut self.queues {
-            // An entry that is already there needs no wait, which costs several times as much.
-            while running.outstanding.notices > 0 {
-                let notice = match running.queue.poll_mrq()? {
-                    Some(notice) => notice,
-                    None => triggers.run_during(running.queue.await_notice(deps)).await?,
-                };
-                running.take_notice(notice, iteration)?;
+            while !running.awaits_nothing() {
+                let (queue, triggers) = (&running.queue, Triggers::of(&self.fabric));
+                // An entry that is already there needs no wait, which costs several times as much.
+                if running.outstanding.notices > 0 {
+                    let notice = match queue.poll_mrq()? {
+                        Some(notice) => notice,
+                        None => triggers.run_during(queue.await_notice(deps)).await?,
+                    };
+                    running.take_notice(notice, iteration)?;
+                } else {
+                    let completion = match queue.poll_tcq()? {
+                        Some(completion) => completion,
+                        None => triggers.run_during(queue.await_completion(deps)).await?,
+                    };
+                    running.take_completion(completion)?;
+                }
             }
-            while running.outstanding.completions > 0 {
-                let completion = match running.queue.poll_tcq()? {
-                    Some(completion) => completion,
-                    None => triggers.run_during(running.queue.await_completion(deps)).await?,
-                };
-                running.take_completion(completion)?;
-            }
+        }
+        if self.ends.is_empty() {
+            return Ok(());
         }
         Ok(Triggers::until_reached(&self.fabric, &self.ends, &self.ranks, iteration).await?)
     }
@@ -133,6 +141,7 @@ impl Engine for QueueEngine {
         Triggers::of(&self.fabric).advance().await;
         let mut progress = Progress::Done;
         for running in &mut self.queues {
+            running.queue.take_expected(&mut running.outstanding, false);
             while running.outstanding.notices > 0 {
                 match running.queue.poll_mrq()? {
                     Some(notice) => running.take_notice(notice, iteration)?,
@@ -145,7 +154,7 @@ impl Engine for QueueEngine {
                     None => break,
                 }
             }
-            if running.outstanding.notices + running.outstanding.completions > 0 {
+            if !running.outstanding.is_empty() {
                 progress = Progress::Pending;
             }
         }
