@@ -8,7 +8,7 @@ use super::cases::Case;
 use crate::outside::{
     bare::Bare,
     lines,
-    placement::{PingPong, Switches},
+    placement::{PingPong, Switches, is_same},
     rendezvous::Rendezvous,
 };
 use core::{
@@ -28,7 +28,7 @@ pub(crate) struct Sample {
     pub(crate) ns: f64,
     /// The one-way time of the ping-pong right before it, in nanoseconds.
     pub(crate) ping_pong: f64,
-    /// Whether no rank was switched out involuntarily.
+    /// Whether no rank was switched out involuntarily, and the ping-pong takes as long right after it.
     pub(crate) clean: bool,
 }
 
@@ -221,9 +221,10 @@ impl<'a> Sampler<'a> {
         line(lines::SWITCHED, self.me).store(switched, Release);
         line(lines::TOOK, self.me).store(took.as_nanos() as u64, Release);
         self.rendezvous.meet()?;
-        let clean = self.own_core && (0..2).all(|rank| line(lines::SWITCHED, rank).load(Acquire) == 0);
+        let undisturbed = self.own_core && (0..2).all(|rank| line(lines::SWITCHED, rank).load(Acquire) == 0);
         let slowest = (0..2).map(|rank| line(lines::TOOK, rank).load(Acquire)).max().unwrap_or(0);
-        Ok(Sample { ns: slowest as f64 / times as f64, ping_pong, clean })
+        let after = self.ping_pong.measure(self.bare, self.me)?;
+        Ok(Sample { ns: slowest as f64 / times as f64, ping_pong, clean: undisturbed && is_same(ping_pong, after) })
     }
 
     /// Runs this rank's part of one run. Returns its time, 0 on a rank that slept.

@@ -28,6 +28,12 @@ pub(crate) enum Class {
     Any,
 }
 
+/// Returns whether the ping-pongs right before and right after a sample took about the same time: a
+/// hypervisor moves virtual CPUs nearer to each other or farther apart at any time.
+pub(crate) fn is_same(before: f64, after: f64) -> bool {
+    before < after * 1.3 && after < before * 1.3
+}
+
 impl Class {
     /// The classes of clean samples.
     pub(crate) const DISTANCES: [Class; 3] = [Class::Sibling, Class::Near, Class::Far];
