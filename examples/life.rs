@@ -197,6 +197,7 @@ async fn life(fabric: Fabric, options: Options) -> ProgramResult<()> {
     if explain {
         explained(&mut torus.set, &torus.now, &Reflect::widths(&AROUND)).await?;
     }
+    torus.set.barrier().await?;
     let begin = fabric.now();
     for _ in 0..steps {
         torus.step().await?;

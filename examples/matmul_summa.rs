@@ -54,41 +54,48 @@ struct Summa<'a> {
     size: usize,
     rows: Range<usize>,
     columns: Range<usize>,
+    /// The caller's blocks of A and B, in column-major order.
+    a: Vec<f64>,
+    b: Vec<f64>,
     c: Vec<f64>,
 }
 
 impl Summa<'_> {
     /// Multiplies, by panels of up to `panel` columns of A and rows of B; returns the number of panels.
     async fn run(&mut self, panel: usize) -> ProgramResult<usize> {
-        let Summa { grid, topology, size, .. } = *self;
-        let (rows, columns) = (self.rows.clone(), self.columns.clone());
-        let (m, n) = (rows.len(), columns.len());
-        let mine = |of: usize, parts| part(size, parts, of);
-        let (a_columns, b_rows) = (mine(grid.column(), grid.columns()), mine(grid.row(), grid.rows()));
-        let (a, b) = (block(0, &rows, &a_columns), block(1, &b_rows, &columns));
+        let Summa { grid, topology, size, ref a, ref b, .. } = *self;
+        let (m, n) = (self.rows.len(), self.columns.len());
+        // A is cut like the grid's columns, and B like its rows.
+        let (a_left, b_top, leading) = (self.columns.start, self.rows.start, m.max(1));
+        let (mut a_room, mut b_room) = (vec![0.0; m * panel], vec![0.0; panel * n]);
         let (mut at, mut panels) = (0, 0);
         while at < size {
             let ((column, a_end), (row, b_end)) = (owner(size, grid.columns(), at), owner(size, grid.rows(), at));
             let k = panel.min(a_end - at).min(b_end - at);
-            let (mut a_panel, mut b_panel) = (vec![0.0; m * k], vec![0.0; k * n]);
-            if grid.column() == column {
+            let a_panel = if grid.column() == column {
                 // Whole columns, which are contiguous.
-                a_panel.copy_from_slice(&a[(at - a_columns.start) * m..][..m * k]);
-                grid.broadcast_send(Scope::Row, topology, Matrix::new(&a_panel, m, k, m)?).await?;
+                let panel = &a[(at - a_left) * m..][..m * k];
+                grid.broadcast_send(Scope::Row, topology, Matrix::new(panel, m, k, m)?).await?;
+                panel
             } else {
-                let panel = MatrixMut::new(&mut a_panel, m, k, m)?;
+                let panel = MatrixMut::new(&mut a_room[..m * k], m, k, m)?;
                 grid.broadcast_recv(Scope::Row, topology, panel, (grid.row(), column)).await?;
-            }
+                &a_room[..m * k]
+            };
+            let b_panel = &mut b_room[..k * n];
             if grid.row() == row {
                 // Some rows of each column: the elements between them are not sent.
-                let (first, leading) = (at - b_rows.start, b_rows.len());
-                grid.broadcast_send(Scope::Column, topology, Matrix::new(&b[first..], k, n, leading)?).await?;
-                b_panel = block(1, &(at..at + k), &columns);
+                let rows = &b[at - b_top..];
+                grid.broadcast_send(Scope::Column, topology, Matrix::new(rows, k, n, leading)?).await?;
+                b_panel
+                    .chunks_exact_mut(k)
+                    .zip(rows.chunks(leading))
+                    .for_each(|(to, from)| to.copy_from_slice(&from[..k]));
             } else {
-                let panel = MatrixMut::new(&mut b_panel, k, n, k)?;
+                let panel = MatrixMut::new(b_panel, k, n, k)?;
                 grid.broadcast_recv(Scope::Column, topology, panel, (row, grid.column())).await?;
             }
-            multiply(&mut self.c, &a_panel, &b_panel, m, k);
+            multiply(&mut self.c, a_panel, b_panel, m, k);
             (at, panels) = (at + k, panels + 1);
         }
         Ok(panels)
@@ -115,7 +122,8 @@ async fn matmul(fabric: Fabric, size: usize, panel: usize, topology: Topology) -
     let grid = blacs.grid(Order::RowMajor, rows, ranks / rows).await?.ok_or("a process without a place")?;
     let (mine, columns) = (part(size, rows, grid.row()), part(size, grid.columns(), grid.column()));
     let c = vec![0.0; mine.len() * columns.len()];
-    let mut summa = Summa { grid: &grid, topology, size, rows: mine, columns, c };
+    let (a, b) = (block(0, &mine, &columns), block(1, &mine, &columns));
+    let mut summa = Summa { grid: &grid, topology, size, rows: mine, columns, a, b, c };
     grid.barrier(Scope::All).await?;
     let begin = fabric.now();
     let panels = summa.run(panel).await?;
@@ -127,7 +135,7 @@ async fn matmul(fabric: Fabric, size: usize, panel: usize, topology: Topology) -
     }
     if grid.me() == (0, 0) {
         println!(
-            "{rows} x {} processes, matrices of {size} x {size}, {panels} panels: {took:?}, equal to the serial product",
+            "{rows} x {} processes, matrices of {size} x {size}, {panels} panels: {took:?} a product, equal to the serial product",
             grid.columns()
         );
     }

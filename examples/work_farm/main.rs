@@ -5,34 +5,46 @@
 //! ```text
 //! cargo example work_farm --release -- --ranks 4
 //! cargo example work_farm --release -- --ranks 4 --fabric virt
+//! cargo example work_farm --release -- --ranks 4 --tasks 100000 --spare
 //! ```
 //!
 //! Between processes the worker is killed as by `kill -9`; elsewhere its program panics. A job that has
-//! lost a rank ends with that rank's exit code, so the launcher's is not 0.
+//! lost a rank ends with that rank's exit code, so the launcher's is not 0. `--spare` kills no worker.
 
 use onesided::{
-    Backend,
+    Backend, Program,
     fmpl::{Communicator, Fmpl, FmplError, Options},
     prelude::*,
 };
-use std::{collections::VecDeque, process::Command, time::Duration};
+use std::{collections::VecDeque, ffi::OsString, process::Command, time::Duration};
 
 #[cfg(test)]
 mod tests;
 
 const TASKS: u64 = 40;
+
+/// The end of a worker that is lost.
+#[derive(Clone, Copy, Debug)]
+enum Death {
+    /// Its process is killed.
+    Kill,
+    /// Its program panics.
+    Panic,
+}
+
 /// The indices of results, which are requests for more, and of tasks.
 const RESULT: usize = 0;
 const TASK: usize = 1;
 /// In place of a task: none is left.
 const NONE: u64 = u64::MAX;
 
-async fn farm(fabric: Fabric, processes: bool) -> ProgramResult<()> {
+/// Completes the tasks, during which worker 1 dies if `death` is given.
+async fn farm(fabric: Fabric, tasks: u64, death: Option<Death>) -> ProgramResult<()> {
     let fmpl = Fmpl::init_with(&fabric, Options::default().spool(4096, Duration::ZERO)).await?;
     let world = fmpl.world();
     match world.me() {
-        0 => hand_out(world).await,
-        me => work(world, me == 1, processes).await,
+        0 => hand_out(world, tasks).await,
+        me => work(world, death.filter(|_| me == 1)).await,
     }
     // The lost rank can't take part in `finalize`. Everything that was sent has been received by
     // now, so the library can be dropped.
@@ -40,18 +52,19 @@ async fn farm(fabric: Fabric, processes: bool) -> ProgramResult<()> {
 
 /// Gives each worker one task at a time until all are done; returns when all surviving workers have
 /// stopped.
-async fn hand_out(world: &Communicator) -> ProgramResult<()> {
+async fn hand_out(world: &Communicator, tasks: u64) -> ProgramResult<()> {
     let result = world.buffer::<[u64; 2]>(1)?;
-    let mut left: VecDeque<u64> = (0..TASKS).collect();
+    let mut left: VecDeque<u64> = (0..tasks).collect();
     let mut given = vec![None; world.len()];
-    let mut done = vec![None; TASKS as usize];
+    let (mut done, mut missing) = (vec![None; tasks as usize], tasks);
     let mut living = world.len() - 1;
     // Workers for which no task is left, while others may still be lost with theirs.
     let mut idle = Vec::new();
+    let begin = world.fabric().now();
     for worker in 1..world.len() {
         give(world, worker, &mut left, &mut given, &mut idle).await?;
     }
-    while done.contains(&None) {
+    while missing > 0 {
         let worker = match world.recv_any(&result, RESULT).await {
             Ok(received) => received.from,
             Err(FmplError::Fabric(FabricError::PeerLost { .. })) => {
@@ -73,13 +86,14 @@ async fn hand_out(world: &Communicator) -> ProgramResult<()> {
             let mut found = [[0; 2]];
             world.fabric().read(&result, &mut found)?;
             assert_eq!(found[0][0], task, "the result of worker {worker}");
-            done[task as usize] = Some(found[0][1]);
+            missing -= u64::from(done[task as usize].replace(found[0][1]).is_none());
         }
         give(world, worker, &mut left, &mut given, &mut idle).await?;
     }
-    let done: Vec<u64> = done.into_iter().flatten().collect();
-    assert!(done.iter().zip(0..).all(|(found, task)| *found == square(task)), "{done:?}");
-    println!("{living} workers have done all {TASKS} tasks");
+    let took = (world.fabric().now() - begin).div_f64(tasks.max(1) as f64);
+    let wrong = done.iter().zip(0..).find(|(found, task)| **found != Some(square(*task)));
+    assert_eq!(wrong, None, "a result and its task");
+    println!("{living} workers have done all {tasks} tasks: {took:?} a task");
     stop(world).await
 }
 
@@ -116,7 +130,7 @@ async fn stop(world: &Communicator) -> ProgramResult<()> {
 }
 
 /// Works on tasks until none is left.
-async fn work(world: &Communicator, dies: bool, processes: bool) -> ProgramResult<()> {
+async fn work(world: &Communicator, death: Option<Death>) -> ProgramResult<()> {
     let given = world.buffer::<u64>(1)?;
     let mut task = [0];
     loop {
@@ -125,8 +139,8 @@ async fn work(world: &Communicator, dies: bool, processes: bool) -> ProgramResul
         if task[0] == NONE {
             return Ok(());
         }
-        if dies {
-            die(processes);
+        if let Some(death) = death {
+            die(death);
         }
         world.send_any(&[[task[0], square(task[0])]], 0, RESULT).await?;
     }
@@ -138,8 +152,8 @@ fn square(task: u64) -> u64 {
 }
 
 /// Ends this rank without notifying any other.
-fn die(processes: bool) {
-    if processes {
+fn die(death: Death) {
+    if matches!(death, Death::Kill) {
         let _ = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();
         loop {
             std::thread::park();
@@ -148,8 +162,27 @@ fn die(processes: bool) {
     panic!("this worker dies on purpose");
 }
 
-fn main() -> std::process::ExitCode {
+const USAGE: &str = "\
+A farm that hands out tasks, and loses a worker.
+
+  --tasks N            tasks (40)
+  --spare              kill no worker
+";
+
+/// Returns the program selected by the rest of the command line.
+fn program(rest: Vec<OsString>) -> Result<impl Program<Out = ()>, String> {
+    let mut rest = pico_args::Arguments::from_vec(rest);
+    let spare = rest.contains("--spare");
+    let tasks: Option<u64> = rest.opt_value_from_str("--tasks").map_err(|error| error.to_string())?;
+    if let more @ [_, ..] = &rest.finish()[..] {
+        return Err(format!("there is no {more:?}; --help says what there is"));
+    }
     let of_processes = |backend| matches!(backend, Backend::Shm | Backend::Cluster);
     let processes = onesided::Launch::from_args().is_ok_and(|(launch, _)| of_processes(launch.backend));
-    onesided::launch(async move |fabric| farm(fabric, processes).await)
+    let death = (!spare).then_some(if processes { Death::Kill } else { Death::Panic });
+    Ok(async move |fabric| farm(fabric, tasks.unwrap_or(TASKS), death).await)
+}
+
+fn main() -> std::process::ExitCode {
+    onesided::launch_with(USAGE, program)
 }

@@ -1,6 +1,6 @@
 //! The work is completed although a worker is killed: of processes, of threads and in virtual time.
 
-use super::farm;
+use super::{Death, TASKS, farm};
 use onesided::sim::{
     shm::{self, JOB_VARIABLE, Launcher, Threads},
     virt::{Job, Platform},
@@ -34,7 +34,7 @@ fn is_a_rank() {
     }
     let fabric = shm::from_env().expect("a rank").expect("the variable is there");
     let is_first = fabric.rank().number() == 0;
-    let ended = shm::run_rank(fabric, &async |fabric: Fabric| farm(fabric, true).await);
+    let ended = shm::run_rank(fabric, &async |fabric: Fabric| farm(fabric, TASKS, Some(Death::Kill)).await);
     if is_first && ended.is_ok() {
         fs::write(env::var_os(DONE).expect("a file"), "done").expect("to write that it is done");
     }
@@ -43,7 +43,7 @@ fn is_a_rank() {
 
 #[test]
 fn the_work_is_done_when_a_thread_panics() {
-    let program = async |fabric: Fabric| farm(fabric, false).await;
+    let program = async |fabric: Fabric| farm(fabric, TASKS, Some(Death::Panic)).await;
     let (ended, _) = Threads::new(RANKS).run_through(&program).expect("the job runs");
     let ended: Vec<bool> = ended.iter().map(Result::is_ok).collect();
     assert_eq!(ended, [true, false, true, true]);
@@ -51,7 +51,7 @@ fn the_work_is_done_when_a_thread_panics() {
 
 #[test]
 fn the_work_is_done_in_virtual_time() {
-    let program = async |fabric: Fabric| farm(fabric, false).await;
+    let program = async |fabric: Fabric| farm(fabric, TASKS, Some(Death::Panic)).await;
     let (run, _) = Job::new(&Platform::fx100(), RANKS).run_through(&program).expect("the job runs");
     let ended: Vec<bool> = run.outs.iter().map(Option::is_some).collect();
     assert_eq!(ended, [true, false, true, true]);
