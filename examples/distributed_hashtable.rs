@@ -65,7 +65,7 @@ async fn distributed_hashtable(fabric: Fabric, kind: LockKind, keys: u32) -> Pro
     if fabric.rank() == Rank::new(0) {
         let each = took.div_f64((inserted + looked) as f64);
         println!("{ranks} ranks inserted {stored} keys under {kind} locks, none lost");
-        println!("rank 0: {inserted} inserts and {looked} lookups, of which {found} met a key: {each:?} an operation");
+        println!("rank 0: {inserted} inserts and {looked} lookups, of which {found} met a key: {each:?} a call");
     }
     Ok(world.barrier().await?)
 }

@@ -112,6 +112,6 @@ int main(int argc, char **argv) {
     for (Word key = 0; key < ranks * keys; key++) is_right &= lookup(key, &value) && value == value_of(key);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&window);
-    end("operation", took, is_right);
+    end("call", took, is_right);
     return 0;
 }

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::{
-    beside_mpi, cluster, collectives, locks,
+    beside, cluster, collectives, locks,
     mechanisms::{delegation, exchanges, exchanges_by_node, lock_pairs, lock_waves, queues, simulator, stencil},
     named, operations,
     outside::job::{self, Task},
@@ -22,8 +22,9 @@ struct Arguments {
 enum Subject {
     /// Operations of the shared-memory fabric, beside the limits of the machine itself.
     Operations(operations::Options),
-    /// Operations of the shared-memory fabric beside those of the MPI libraries of this machine.
-    BesideMpi(beside_mpi::Options),
+    /// Operations of the shared-memory fabric, or whole programs, beside those of the MPI libraries and the UCX of this
+    /// machine.
+    Beside(beside::Options),
     /// Jobs of several nodes beside bare calls of libfabric, beside shared memory alone and beside Open MPI, judged
     /// by goals. `cargo xtask bench-cluster` builds its programs.
     Cluster(cluster::Options),
@@ -66,7 +67,7 @@ enum Subject {
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().subject {
         Subject::Operations(options) => operations::run(&options),
-        Subject::BesideMpi(options) => beside_mpi::run(&options),
+        Subject::Beside(options) => beside::run(&options),
         Subject::Cluster(options) => cluster::run(&options),
         Subject::Locks(options) => locks::run(&options),
         Subject::Named(options) => named::run(&options),

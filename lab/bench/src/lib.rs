@@ -5,7 +5,7 @@
 
 #![cfg(target_os = "linux")]
 
-mod beside_mpi;
+mod beside;
 mod cluster;
 mod collectives;
 mod command;

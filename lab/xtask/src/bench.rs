@@ -28,6 +28,26 @@ pub(crate) fn run(subject: &str, arguments: &Arguments) -> Result<ExitCode, Box<
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The examples that `peers --programs` runs.
+const PROGRAMS: [&str; 6] = ["heat_2d", "jacobi", "life", "distributed_hashtable", "work_farm", "matmul_summa"];
+
+/// Builds the examples in the profile of the tool.
+pub(crate) fn build_programs() -> Result<(), Box<dyn Error>> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--profile", "tuned", "--quiet", "--package", "onesided-examples"]);
+    cargo.args(PROGRAMS.iter().flat_map(|example| ["--example", example]));
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err("the examples can't be built".into()) }
+}
+
+/// Measures beside other libraries; builds the examples first if programs are measured.
+pub(crate) fn run_peers(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    if arguments.words.iter().any(|word| word == "--programs") {
+        build_programs()?;
+    }
+    run("beside", arguments)
+}
+
 /// Builds the programs of a job on several nodes over libfabric, if it is installed, and measures them.
 #[cfg(target_os = "linux")]
 pub(crate) fn run_cluster(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {

@@ -59,7 +59,8 @@ enum Task {
     /// Measure locks that others have published beside ours, by number of clients and skew, in virtual
     /// time.
     BenchPeers(bench::Arguments),
-    /// Measure operations beside those of the MPI libraries of this machine (Open MPI, MPICH), in turn.
+    /// Measure operations beside those of the MPI libraries (Open MPI, MPICH) and the UCX of this machine, in turn;
+    /// `--programs`: our examples beside the same programs in C and MPI.
     Peers(bench::Arguments),
     /// Measure collectives of messages by software and by hardware, in virtual time; or report the memory of a
     /// communicator.
@@ -136,7 +137,7 @@ fn main() -> ExitCode {
         Task::BenchLocks(arguments) => bench::run("locks", &arguments),
         Task::BenchNamed(arguments) => bench::run("named", &arguments),
         Task::BenchPeers(arguments) => bench::run("peers", &arguments),
-        Task::Peers(arguments) => bench::run("beside-mpi", &arguments),
+        Task::Peers(arguments) => bench::run_peers(&arguments),
         Task::Collectives(arguments) => bench::run("collectives", &arguments),
         #[cfg(target_os = "linux")]
         Task::LongTransfers(options) => long_transfers::run(&options),

@@ -11,9 +11,10 @@ use std::{
 };
 
 /// The measurements. `cluster` builds programs over libfabric first.
-const MEASUREMENTS: [&[&str]; 16] = [
+const MEASUREMENTS: [&[&str]; 17] = [
     &["operations", "--quick"],
-    &["beside-mpi", "--quick"],
+    &["beside", "--quick"],
+    &["beside", "--quick", "--programs"],
     &["locks", "--quick", "--ranks", "2", "--workloads", "lb"],
     &["locks", "--virt", "--quick", "--ranks", "16", "--writers", "5"],
     &["named", "--quick"],
@@ -51,6 +52,9 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (program, mut failed) = (env::current_exe()?, 0);
+    if !options.built {
+        bench::build_programs()?;
+    }
     let tool = program.with_file_name("onesided-bench");
     if options.built && !tool.is_file() {
         return Err(format!("{} is not built; leave out --built", tool.display()).into());

@@ -6,7 +6,7 @@ use super::{
     table::{Amount, Element, Kind, Part, Table},
     table_api::table_front,
 };
-use crate::{Acp, GlobalAddress, Result};
+use crate::{Acp, AcpError, GlobalAddress, Result};
 use core::{fmt, future::Future, marker::PhantomData};
 use rdma_fabric::{Rank, provider::Boxed};
 
@@ -82,7 +82,11 @@ impl<K: Stored + ?Sized, V: Stored + ?Sized> Map<K, V> {
     /// # Errors
     /// [`AcpError::OtherType`](crate::AcpError::OtherType); [`AcpError::Fabric`](crate::AcpError::Fabric).
     pub async fn get(&self, key: &K) -> Result<Option<V::Owned>> {
-        self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose()
+        let of_bytes = |address, bytes: &[u8]| V::from_bytes(bytes).ok_or(AcpError::OtherType { address });
+        match self.table.short_value(key.stored(), of_bytes) {
+            Some(found) => found?.transpose(),
+            None => self.table.get(key.stored()).await?.as_ref().map(value_of::<V>).transpose(),
+        }
     }
 
     /// Copies the value of a key into `into`, truncated to its length; returns the length of the

@@ -124,14 +124,24 @@ impl MappedHeap<'_> {
     /// Runs `body`, which never waits, while holding the lock at `word`. Returns `None`, with no
     /// effect, if that is not possible immediately, or if `body` fails: the caller then does the
     /// same with [`locked`](super::lock::locked), which waits or reports the error.
-    ///
-    /// The puts of `body` are visible to the next holder of the lock; until they are, other ranks
-    /// read the word as taken. So no barrier follows.
     #[inline(always)]
     pub(super) fn locked<Out>(
         self,
         word: GlobalAddress,
         body: Pin<&mut impl Future<Output = Result<Out, Missed>>>,
+    ) -> Option<Result<Out>> {
+        self.locked_now(word, || join::now(body)?.ok())
+    }
+
+    /// Like [`MappedHeap::locked`], for a `body` without futures, which fails by returning `None`.
+    ///
+    /// The puts of `body` are visible to the next holder of the lock; until they are, other ranks
+    /// read the word as taken. So no barrier follows.
+    #[inline(always)]
+    pub(super) fn locked_now<Out>(
+        self,
+        word: GlobalAddress,
+        body: impl FnOnce() -> Option<Out>,
     ) -> Option<Result<Out>> {
         let (fabric, mine, at) = (self.acp.fabric(), holding(self.acp), self.offset(word, 0)?);
         let mut looks = 0;
@@ -144,14 +154,14 @@ impl MappedHeap<'_> {
                 core::hint::spin_loop();
             }
         }
-        let done = join::now(body);
+        let done = body();
         // No other rank writes a held word, so this need not be an atomic. Release: pairs with the
         // atomic that takes the lock.
         let is_held = fabric.direct().get_word_at(self.heap, at) == Some(mine);
         if is_held {
             fabric.direct().put_word_at(self.heap, at, 0u64)?;
         }
-        let out = done?.ok()?;
+        let out = done?;
         Some(was_held(is_held, word).map(|()| out))
     }
 
@@ -169,7 +179,7 @@ impl MappedHeap<'_> {
     }
 
     #[inline(always)]
-    fn get(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Option<()> {
+    pub(super) fn get(&self, base: GlobalAddress, offset: u64, into: &mut [u8]) -> Option<()> {
         let (fabric, mut offset) = (self.acp.fabric(), self.offset(base, offset)?);
         // The usual length, in few instructions.
         if let Ok(into) = <&mut [u8; SHORT]>::try_from(&mut *into) {
@@ -196,7 +206,7 @@ impl MappedHeap<'_> {
     }
 
     #[inline(always)]
-    fn get_words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Option<[u64; N]> {
+    pub(super) fn get_words<const N: usize>(&self, base: GlobalAddress, offset: u64) -> Option<[u64; N]> {
         self.acp.fabric().direct().get_words_at(self.heap, self.offset(base, offset)?)
     }
 

@@ -6,7 +6,7 @@ use super::{
     row::Row,
 };
 use crate::{
-    foreign::{lines_of::lines_of, mpi},
+    foreign::{lines_of::lines_of, mpi, source::Source},
     goal::Goal,
     quantity::Unit,
     statistics::median,
@@ -21,7 +21,7 @@ const RANKS: usize = 64;
 /// The numbers of nodes. Open MPI's ranks are on one.
 const NODES: [usize; 3] = [1, 2, 8];
 /// The program of the reference.
-const BARRIER: &str = include_str!("barrier.c");
+const BARRIER: Source = Source { name: "barrier", text: include_str!("barrier.c"), header: None };
 
 pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
@@ -57,7 +57,7 @@ pub(super) fn measure(program: &Path, quick: bool, found: &mut Found) -> Result<
 /// Returns the program of the reference, and its library.
 fn reference(folder: &Path) -> Result<(PathBuf, mpi::Library), Box<dyn Error>> {
     let open_mpi = mpi::Library::all().into_iter().find(mpi::Library::is_open_mpi).ok_or(mpi::NONE)?;
-    Ok((open_mpi.compiled(BARRIER, folder)?, open_mpi))
+    Ok((open_mpi.compiled(&BARRIER, folder)?, open_mpi))
 }
 
 /// Returns the time until rank 0 had passed the barrier, in ns.

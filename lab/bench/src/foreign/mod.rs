@@ -2,3 +2,5 @@
 
 pub(crate) mod lines_of;
 pub(crate) mod mpi;
+pub(crate) mod source;
+pub(crate) mod ucx;

@@ -1,9 +1,9 @@
 //! The MPI libraries of this machine: their compilers and launchers.
 
+use super::source::Source;
 use rustix::process::geteuid;
 use std::{
     error::Error,
-    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -41,18 +41,22 @@ impl Library {
         self.name.starts_with("Open MPI")
     }
 
-    /// Compiles a program of one file in C into `folder`.
+    /// Compiles a program in C in `folder`.
     ///
     /// # Errors
     /// The compiler fails.
-    pub(crate) fn compiled(&self, source: &str, folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
-        let (file, program) = (folder.join("program.c"), folder.join(self.compiler));
-        fs::write(&file, source)?;
-        let built = Command::new(self.compiler).args(["-std=gnu11", "-O2", "-o"]).arg(&program).arg(&file).output()?;
-        match built.status.success() {
-            true => Ok(program),
-            false => Err(format!("{}: {}", self.compiler, String::from_utf8_lossy(&built.stderr)).into()),
+    pub(crate) fn compiled(&self, source: &Source, folder: &Path) -> Result<PathBuf, Box<dyn Error>> {
+        source.compiled(self.compiler, &[], folder)
+    }
+
+    /// Returns a command that starts ranks of a program that binds them itself.
+    pub(crate) fn unbound(&self, ranks: usize, program: &Path) -> Command {
+        let mut command = self.run(ranks);
+        if self.is_open_mpi() {
+            command.args(["--bind-to", "none"]);
         }
+        command.arg(program);
+        command
     }
 
     /// Returns a command that starts ranks, also more than there are CPUs, of the program that is its next argument.

@@ -87,6 +87,21 @@ impl<'a> BareTable<'a> {
         true
     }
 
+    /// Returns the value of a key.
+    #[inline]
+    pub(super) fn lookup(&self, key: u64) -> Option<u64> {
+        let (rank, slot) = self.at.place_of(&key.to_ne_bytes());
+        let slot = rank * PART_BYTES + slot as usize * SLOT_BYTES;
+        self.lock(slot);
+        let mut next = self.get(slot + 8) as usize;
+        while next != 0 && (self.get(next + 24) != 8 || self.get(next + 32) != key) {
+            next = self.get(next) as usize;
+        }
+        let found = (next != 0).then(|| self.get(next + 40));
+        self.unlock(slot);
+        found
+    }
+
     /// Takes an element's bytes from the end of the first free block that is large enough.
     #[inline]
     fn allocate(&self, heap: usize) -> usize {

@@ -71,7 +71,7 @@ impl Kind {
     /// Reads the words of an element; `None` if they are invalid.
     #[inline]
     #[expect(clippy::arithmetic_side_effects, reason = "four words")]
-    fn decode(self, head: &[u8]) -> Option<Head> {
+    pub(super) fn decode(self, head: &[u8]) -> Option<Head> {
         let words: [u64; 4] = core::array::from_fn(|n| match head.get(8 * n..8 * n + 8) {
             Some(word) => u64::from_ne_bytes(word.try_into().expect("8 bytes")),
             None => 0,

@@ -12,6 +12,7 @@ mod element;
 mod elements;
 mod locked;
 mod scan;
+mod short;
 mod slot;
 
 pub(crate) use by_key::Amount;

@@ -1,20 +1,20 @@
 //! What is measured on both sides.
 
-/// An operation of ours and the operations of MPI that do the same work.
+/// An operation of ours and the operations of other libraries that do the same work.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) what: &'static str,
     /// The case of `operations`.
     pub(super) case: &'static str,
     pub(super) bytes: usize,
-    /// The names that the program in C prints, of which the fastest counts.
-    pub(super) mpi: &'static [&'static str],
+    /// The names that programs in C print, of which the fastest counts.
+    pub(super) others: &'static [&'static str],
     /// Whether there are more ranks than cores.
     pub(super) shares_cores: bool,
 }
 
-const fn work(what: &'static str, case: &'static str, bytes: usize, mpi: &'static [&'static str]) -> Work {
-    Work { what, case, bytes, mpi, shares_cores: false }
+const fn work(what: &'static str, case: &'static str, bytes: usize, others: &'static [&'static str]) -> Work {
+    Work { what, case, bytes, others, shares_cores: false }
 }
 
 const RING: &[&str] = &["ring-sends", "ring-collective"];
@@ -42,16 +42,15 @@ pub(super) const WORKS: [Work; 18] = [
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::libraries::OF_MPI, *};
     use crate::operations;
 
     #[test]
     fn all_cases_exist_and_the_program_has_all_names() {
-        let source = super::super::libraries::SOURCE;
         for work in &WORKS {
             assert!(operations::has_case(work.case), "{}", work.case);
-            for name in work.mpi {
-                assert!(source.contains(&format!("\"{name}\"")), "{name}");
+            for name in work.others {
+                assert!(OF_MPI.text.contains(&format!("\"{name}\"")), "{name}");
             }
         }
     }

@@ -1,11 +1,13 @@
-//! Operations beside those of the MPI libraries of this machine, in turn within one run (`cargo xtask peers`).
+//! Operations beside those of the MPI libraries and the UCX of this machine, and whole programs beside the same programs
+//! in C and MPI, in turn within one run (`cargo xtask peers`).
 
 mod libraries;
+mod programs;
 mod samples;
 mod works;
 
 use crate::{
-    foreign::mpi,
+    foreign::{mpi, ucx},
     operations::{self, Measured},
     output::{Context, Output, Steps},
     outside::placement::{Class, cores},
@@ -16,8 +18,10 @@ use clap::Args;
 use libraries::Library;
 use samples::Samples;
 use std::{
+    env,
     error::Error,
     io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 use works::{WORKS, Work};
@@ -27,9 +31,12 @@ pub(crate) struct Options {
     /// A few samples of each, as a smoke test; the figures are not significant.
     #[arg(long)]
     quick: bool,
-    /// Runs of each side, in turn; their samples are merged.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
-    rounds: u16,
+    /// Measure programs: the examples in this folder (`examples` beside this program) beside the same in C and MPI.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, require_equals = true)]
+    programs: Option<Option<PathBuf>>,
+    /// Runs of each side, in turn (3; of programs 7); their samples are merged.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
     /// Cores to bind ranks 0 and 1 to (default: the first two that are allowed).
     #[arg(long, value_name = "CORE,CORE", value_delimiter = ',')]
     cores: Vec<usize>,
@@ -39,20 +46,34 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
+    let cores = cores(&options.cores)?;
+    let rounds = |usual| if options.quick { 1 } else { usize::from(options.rounds.unwrap_or(usual)) };
+    if let Some(examples) = &options.programs {
+        let examples = match examples {
+            Some(examples) => examples.clone(),
+            None => env::current_exe()?.with_file_name("examples"),
+        };
+        let programs = programs::Programs { examples, folder, cores, quick: options.quick, rounds: rounds(7) };
+        return programs.run(&options.output);
+    }
     let libraries = Library::all(folder.path())?;
+    if !libraries.iter().any(Library::is_ucx) {
+        writeln!(io::stdout(), "peers: SKIPPED: UCX: {}", ucx::NONE)?;
+    }
+    if libraries.iter().all(Library::is_ucx) {
+        writeln!(io::stdout(), "peers: SKIPPED: MPI: {}", mpi::NONE)?;
+    }
     if libraries.is_empty() {
-        writeln!(io::stdout(), "beside-mpi: SKIPPED: {}", mpi::NONE)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let cores = cores(&options.cores)?;
-    let rounds = if options.quick { 1 } else { usize::from(options.rounds) };
+    let rounds = rounds(3);
     let notes =
         "Minima of the samples in which no rank was switched out. `ours / best` is beside the fastest library.\n";
     let context = Context {
         cores: cores.clone(),
         rounds,
         notes: notes.to_owned(),
-        ..Context::new("beside-mpi", "shm", options.quick)
+        ..Context::new("peers", "shm", options.quick)
     };
     options.output.sheets(context, |steps| {
         let (mut ours, mut theirs) = (Vec::new(), libraries.iter().map(|_| Samples::default()).collect::<Vec<_>>());
@@ -77,16 +98,16 @@ fn measure(
     steps.begin(format!("round {round}: onesided"));
     ours.extend(operations::sampled(&WORKS.each_ref().map(|work| work.case), quick, cores)?);
     for (library, theirs) in libraries.iter().zip(theirs) {
-        steps.begin(format!("round {round}: {}", library.mpi.name));
+        steps.begin(format!("round {round}: {}", library.name));
         library.measure(quick, cores, theirs)?;
     }
     Ok(())
 }
 
 fn sheet(ours: &[Measured], libraries: &[Library], theirs: &[Samples]) -> Sheet {
-    let names = libraries.iter().map(|library| library.mpi.name.clone());
+    let names = libraries.iter().map(|library| library.name.clone());
     let columns = ["work", "class", "limit", "ours"].map(str::to_owned).into_iter().chain(names);
-    let mut sheet = Sheet::new("Beside MPI", columns.chain(["ours / best".to_owned()]));
+    let mut sheet = Sheet::new("Beside other libraries", columns.chain(["ours / best".to_owned()]));
     for work in &WORKS {
         let classes: &[Class] = if work.shares_cores { &[Class::Any] } else { &Class::DISTANCES };
         for class in classes {

@@ -34,7 +34,7 @@ impl Samples {
     /// Returns the fastest sample of a work at this distance, in ns; `None` if too few were clean.
     pub(super) fn least(&self, work: &Work, class: Class) -> Option<f64> {
         let of_name = |name: &&str| self.by_name.get(&((*name).to_owned(), work.bytes));
-        let forms = work.mpi.iter().filter_map(of_name);
+        let forms = work.others.iter().filter_map(of_name);
         forms.filter_map(|form| form.least(class)).min_by(f64::total_cmp)
     }
 }
