@@ -16,6 +16,31 @@ pub(crate) enum Goal {
     More(f64),
 }
 
+/// The reason for which a goal is missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fault {
+    /// Ours: instructions that the limit does not have.
+    Software,
+    /// Ours: accesses to memory, or waits, that the protocol has and the limit has not: order of arrival, matching,
+    /// recovery from deaths.
+    Protocol,
+    /// The machine: the fastest samples meet the goal, so caches, memory or other work slowed the median.
+    Machine,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Fault; 3] = [Fault::Software, Fault::Protocol, Fault::Machine];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Fault::Software => "software",
+            Fault::Protocol => "protocol",
+            Fault::Machine => "machine",
+        }
+    }
+}
+
 impl Goal {
     /// Returns whether a figure meets the goal; `None` if there is no reference to compare with.
     pub(crate) fn met(self, figure: f64, reference: Option<f64>) -> Option<bool> {

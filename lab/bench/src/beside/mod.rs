@@ -67,8 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     let rounds = rounds(3);
-    let notes =
-        "Minima of the samples in which no rank was switched out. `ours / best` is beside the fastest library.\n";
+    let notes = "Minima of the samples in which no rank was switched out. `ours / best` is beside the fastest library; the goal is ×1, and a verdict names the part of ours \
+         that misses it.\n";
     let context = Context {
         cores: cores.clone(),
         rounds,
@@ -107,20 +107,45 @@ fn measure(
 fn sheet(ours: &[Measured], libraries: &[Library], theirs: &[Samples]) -> Sheet {
     let names = libraries.iter().map(|library| library.name.clone());
     let columns = ["work", "class", "limit", "ours"].map(str::to_owned).into_iter().chain(names);
-    let mut sheet = Sheet::new("Beside other libraries", columns.chain(["ours / best".to_owned()]));
+    let mut rows = Vec::new();
     for work in &WORKS {
         let classes: &[Class] = if work.shares_cores { &[Class::Any] } else { &Class::DISTANCES };
         for class in classes {
-            if let Some(row) = row(work, *class, ours, theirs) {
-                sheet.row(row);
-            }
+            rows.extend(row(work, *class, ours, theirs));
         }
+    }
+    judged("Beside other libraries", columns, rows)
+}
+
+/// A row, and our figure divided by the best of the others.
+#[derive(Debug)]
+struct Compared {
+    entries: Vec<Entry>,
+    ratio: Option<f64>,
+    /// The part of ours that is at fault for a miss.
+    part: &'static str,
+}
+
+/// Returns a table with a verdict on each row: the goal is at most the best of the others.
+fn judged(title: &str, columns: impl Iterator<Item = String>, rows: Vec<Compared>) -> Sheet {
+    let ratios = || rows.iter().filter_map(|row| row.ratio);
+    let (all, met) = (ratios().count(), ratios().filter(|ratio| *ratio <= 1.0).count());
+    let columns = columns.chain(["ours / best", "verdict"].map(str::to_owned));
+    let mut sheet = Sheet::new(format!("{title}; {met} of {all} goals met"), columns);
+    for Compared { mut entries, ratio, part } in rows {
+        entries.push(Entry::figure(ratio, Unit::Times));
+        entries.push(match ratio {
+            None => Entry::None,
+            Some(ratio) if ratio <= 1.0 => "met".into(),
+            Some(_) => format!("MISSED: {part}").into(),
+        });
+        sheet.row(entries);
     }
     sheet
 }
 
-/// Returns the entries of a work; `None` if nothing of ours was measured at this distance.
-fn row(work: &Work, class: Class, ours: &[Measured], theirs: &[Samples]) -> Option<Vec<Entry>> {
+/// Compares a work; `None` if nothing of ours was measured at this distance.
+fn row(work: &Work, class: Class, ours: &[Measured], theirs: &[Samples]) -> Option<Compared> {
     let of_work = ours.iter().filter(|measured| measured.name == work.case && measured.bytes == work.bytes);
     let forms: Vec<_> = of_work.filter_map(|measured| measured.forms.split_first()).collect();
     let own = forms.iter().filter_map(|(own, _)| own.least(class)).min_by(f64::total_cmp)?;
@@ -130,6 +155,5 @@ fn row(work: &Work, class: Class, ours: &[Measured], theirs: &[Samples]) -> Opti
     let best = others.iter().flatten().copied().min_by(f64::total_cmp);
     let mut entries = vec![work.what.into(), class.name().into(), Entry::figure(limit, Unit::Nanoseconds), ns(own)];
     entries.extend(others.into_iter().map(|other| Entry::figure(other, Unit::Nanoseconds)));
-    entries.push(Entry::figure(best.map(|best| own / best), Unit::Times));
-    Some(entries)
+    Some(Compared { entries, ratio: best.map(|best| own / best), part: work.part })
 }

@@ -6,7 +6,7 @@ use super::{
     sampling::{Form, Measured, Sample},
 };
 use crate::{
-    goal::Goal,
+    goal::{Fault, Goal},
     outside::placement::Class,
     statistics::{least, median},
 };
@@ -39,6 +39,9 @@ pub(super) struct Row {
     /// Whether the median meets the goal. Absent if there is no goal, no limit was measured, or too
     /// few samples were clean.
     pub(super) met: Option<bool>,
+    /// The reason for a miss.
+    #[serde(default)]
+    pub(super) fault: Option<Fault>,
 }
 
 /// The figure of the samples of one class.
@@ -102,6 +105,10 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
     // Unclean samples prove nothing, unless ranks share cores intentionally.
     let judged = class != Class::Any || cases::ranks_of(case) != Ranks::Pair;
     let beside = limit.as_ref().map(|limit| limit.figure.median_ns);
+    let (goal, ours) = case.goal.unzip();
+    let met = goal.filter(|_| judged).and_then(|goal| goal.met(figure.median_ns, beside));
+    let is_met_at_best = goal.and_then(|goal| goal.met(figure.min_ns, limit.as_ref().map(|limit| limit.figure.min_ns)));
+    let fault = if is_met_at_best == Some(true) { Some(Fault::Machine) } else { ours };
     Some(Row {
         name: measured.name.clone(),
         what: case.what.to_owned(),
@@ -109,8 +116,9 @@ fn row(measured: &Measured, class: Class) -> Option<Row> {
         class,
         ping_pong_ns: median(own.iter().map(|sample| sample.ping_pong).collect())?,
         ratio: beside.filter(|&ns| ns > 0.0).map(|ns| figure.median_ns / ns),
-        goal: case.goal,
-        met: case.goal.filter(|_| judged).and_then(|goal| goal.met(figure.median_ns, beside)),
+        goal,
+        met,
+        fault: fault.filter(|_| met == Some(false)),
         figure,
         limit,
     })
@@ -157,22 +165,31 @@ mod tests {
         own.extend(samples(&[0.1; 9], 50.0, false));
         let mut bare = samples(&SEVEN.map(|ns| ns / 2.0), 50.0, true);
         bare.extend(samples(&SEVEN, 230.0, true));
-        let rows = rows(vec![vec![measured("put", &[("fabric", own), ("store", bare)])]]);
+        let rows = rows(vec![vec![measured("lock-exclusive", &[("fabric", own), ("MCS lock", bare)])]]);
         assert_eq!(rows.len(), 2);
         let [near, far] = &rows[..] else { unreachable!() };
         assert_eq!(
             (near.class, near.figure.min_ns, near.figure.median_ns, near.figure.samples),
             (Class::Near, 3.0, 5.0, 7)
         );
-        assert_eq!((near.ratio, near.met), (Some(2.0), Some(true)), "5 ns of at most 8");
+        assert_eq!((near.ratio, near.met, near.fault), (Some(2.0), Some(true), None), "at most twice");
         assert_eq!((far.class, far.figure.median_ns, far.ratio, far.met), (Class::Far, 50.0, Some(10.0), Some(false)));
+        assert_eq!(far.fault, Some(Fault::Protocol));
+    }
+
+    #[test]
+    fn a_miss_that_the_fastest_samples_do_not_have_is_the_machines() {
+        let bare = samples(&SEVEN.map(|ns| ns / 2.0), 50.0, true);
+        let own = samples(&[3.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0], 50.0, true);
+        let rows = rows(vec![vec![measured("lock-exclusive", &[("fabric", own), ("MCS lock", bare)])]]);
+        assert_eq!((rows[0].met, rows[0].fault), (Some(false), Some(Fault::Machine)));
     }
 
     #[test]
     fn too_few_clean_samples_make_a_row_of_all() {
         let mut own = samples(&SEVEN[..6], 50.0, true);
         own.extend(samples(&[1.0], 230.0, false));
-        let rows = rows(vec![vec![measured("put", &[("fabric", own)])]]);
+        let rows = rows(vec![vec![measured("fetch-add", &[("fabric", own)])]]);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].class, rows[0].figure.samples, rows[0].figure.min_ns), (Class::Any, 7, 1.0));
         assert_eq!((rows[0].limit.clone(), rows[0].ratio, rows[0].met), (None, None, None), "not judged");

@@ -3,6 +3,7 @@
 
 use super::rows::Row;
 use crate::{
+    goal::Fault,
     outside::placement::Class,
     quantity::{Unit, size, time},
     report::{Report, SCHEMA},
@@ -60,21 +61,25 @@ fn filled(rows: &[Row], name: impl Fn(&Row) -> String) -> Table {
     table
 }
 
-fn verdict(row: &Row) -> &'static str {
+fn verdict(row: &Row) -> String {
     match (row.goal, row.met) {
-        (None, _) => "no goal",
-        (Some(_), Some(true)) => "met",
-        (Some(_), Some(false)) => "MISSED",
-        (Some(_), None) if row.class == Class::Any => "unclean",
-        (Some(_), None) => "no limit",
+        (None, _) => "no goal".to_owned(),
+        (Some(_), Some(true)) => "met".to_owned(),
+        (Some(_), Some(false)) => format!("MISSED: {}", row.fault.map_or("unknown", Fault::name)),
+        (Some(_), None) if row.class == Class::Any => "unclean".to_owned(),
+        (Some(_), None) => "no limit".to_owned(),
     }
 }
 
-/// Returns the measured command, the machine, and the number of goals met.
+/// Returns the measured command, the machine, and the numbers of goals met, and missed by fault.
 fn summary(report: &Report<Row>) -> String {
     let judged = report.rows.iter().filter(|row| row.met.is_some()).count();
     let met = report.rows.iter().filter(|row| row.met == Some(true)).count();
-    report.summary(&format!("Goals met: {met} of {judged}.\n"))
+    let missed = Fault::ALL.map(|fault| {
+        let missed = report.rows.iter().filter(|row| row.fault == Some(fault)).count();
+        format!("{missed} by {}", fault.name())
+    });
+    report.summary(&format!("Goals met: {met} of {judged}; missed: {}.\n", missed.join(", ")))
 }
 
 /// Returns the comparison of two files that `--json` wrote.

@@ -6,6 +6,7 @@
 mod time;
 mod works;
 
+use super::{Compared, judged};
 use crate::{
     foreign::{lines_of::lines_of, mpi},
     output::{Context, Output, Steps},
@@ -75,7 +76,8 @@ impl Programs {
             return Ok(ExitCode::SUCCESS);
         }
         let notes = "Minima of whole runs of two ranks, each of which checked its result against a sequential computation. \
-                     `ours / best` is beside the fastest library.\n";
+                     `ours / best` is beside the fastest library; the goal is ×1, and a verdict names the part of \
+                     ours that misses it.\n";
         let context = Context {
             cores: self.cores.clone(),
             rounds: self.rounds,
@@ -135,15 +137,14 @@ impl Programs {
 fn sheet(sides: &[(Side, Vec<Side>)], libraries: &[mpi::Library]) -> Sheet {
     let names = libraries.iter().map(|library| library.name.clone());
     let columns = ["program", "a", "ours"].map(str::to_owned).into_iter().chain(names);
-    let mut sheet = Sheet::new("Programs beside MPI", columns.chain(["ours / best".to_owned()]));
+    let mut rows = Vec::new();
     for (program, (ours, theirs)) in PROGRAMS.iter().zip(sides) {
         let Some(own) = least(ours.times.iter().copied()) else { continue };
         let theirs: Vec<_> = theirs.iter().map(|side| least(side.times.iter().copied())).collect();
         let best = least(theirs.iter().flatten().copied());
-        let mut row = vec![program.what.into(), program.unit.into(), ns(own)];
-        row.extend(theirs.into_iter().map(|time| Entry::figure(time, Unit::Nanoseconds)));
-        row.push(Entry::figure(best.map(|best| own / best), Unit::Times));
-        sheet.row(row);
+        let mut entries = vec![program.what.into(), program.unit.into(), ns(own)];
+        entries.extend(theirs.into_iter().map(|time| Entry::figure(time, Unit::Nanoseconds)));
+        rows.push(Compared { entries, ratio: best.map(|best| own / best), part: program.part });
     }
-    sheet
+    judged("Programs beside MPI", columns, rows)
 }

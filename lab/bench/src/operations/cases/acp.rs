@@ -5,7 +5,7 @@ use super::{
     pair::{PEER, Pair},
 };
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Named, Takes, Took, form, repeat, run},
     outside::{bare::How, limit, lines},
 };
@@ -13,18 +13,19 @@ use acp::{Acp, GlobalAddress, GlobalAtomic, Options, Order, Threads};
 use core::hint::black_box;
 use rdma_fabric::{Amo, ProgramResult};
 
-const ADD: Case = Case::new("acp-add", "atomic(Add) on an owned line + complete", Takes::Origin).goal(Goal::Ratio(2.0));
+const ADD: Case =
+    Case::new("acp-add", "atomic(Add) on an owned line + complete", Takes::Origin).at_most(2.0, Fault::Software);
 const ADD_THREADS: Case =
-    Case::new("acp-add-threads", "the same, callable by any thread", Takes::Origin).goal(Goal::Ratio(3.2));
+    Case::new("acp-add-threads", "the same, callable by any thread", Takes::Origin).at_most(3.2, Fault::Software);
 const TYPED: Case =
-    Case::new("acp-fetch-add", "GlobalAtomic::fetch_add on an owned line", Takes::Origin).goal(Goal::Ratio(1.5));
-const COPY: Case = Case::new("acp-copy", "copy 8 B + complete", Takes::Origin).goal(Goal::Ratio(2.0));
+    Case::new("acp-fetch-add", "GlobalAtomic::fetch_add on an owned line", Takes::Origin).at_most(1.5, Fault::Software);
+const COPY: Case = Case::new("acp-copy", "copy 8 B + complete", Takes::Origin).at_most(2.0, Fault::Software);
 const ORDERED: Case = Case::new("acp-copy-chain", "three copies of 8 B in order + complete; beside one", Takes::Origin)
-    .goal(Goal::Ratio(3.5));
+    .at_most(3.5, Fault::Software);
 const REMOTE: Case = Case::new("acp-copy-remote", "copy within the peer's memory + complete", Takes::Origin)
-    .goal(Goal::Ratio(1.0 / 0.85));
+    .at_most(1.0 / 0.85, Fault::Software);
 const BY_WAY: Case = Case::new("acp-copy-direct", "the same, beside copies by way of own memory", Takes::Origin)
-    .goal(Goal::Ratio(1.0 / 1.6));
+    .at_most(1.0 / 1.6, Fault::Software);
 
 pub(super) const CASES: &[Case] = &[ADD, ADD_THREADS, TYPED, COPY, ORDERED, REMOTE, BY_WAY];
 

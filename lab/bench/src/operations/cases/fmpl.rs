@@ -2,7 +2,7 @@
 
 use super::{Case, pair::Pair};
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Named, Takes, Took, form, repeat, run},
     outside::{
         bare::Bare,
@@ -23,16 +23,17 @@ use rdma_fabric::{LocalSpan, ProgramResult};
 use std::time::Instant;
 
 const ONE_WAY: Case =
-    Case::new("fmpl-8", "send + recv of 8 B, one way", Takes::Both).goal(Goal::Ratio(1.5)).operations(2);
-const POSTED: Case =
-    Case::new("fmpl-posted", "the same, its receive posted before", Takes::Both).goal(Goal::Ratio(1.25)).operations(2);
+    Case::new("fmpl-8", "send + recv of 8 B, one way", Takes::Both).at_most(1.5, Fault::Software).operations(2);
+const POSTED: Case = Case::new("fmpl-posted", "the same, its receive posted before", Takes::Both)
+    .at_most(1.25, Fault::Protocol)
+    .operations(2);
 const BEHIND: Case = Case::new("fmpl-behind", "the same, behind 600 receives; beside none", Takes::Both)
-    .goal(Goal::Ratio(1.1))
+    .at_most(1.1, Fault::Software)
     .operations(2);
 const OUTSTANDING: Case =
-    Case::new("fmpl-64", "8 B, 64 outstanding, per message", Takes::Both).goal(Goal::Ratio(1.5)).operations(64);
+    Case::new("fmpl-64", "8 B, 64 outstanding, per message", Takes::Both).at_most(1.5, Fault::Protocol).operations(64);
 const POSTING: Case =
-    Case::new("fmpl-post", "post one of 64 receives of 8 B", Takes::Both).goal(Goal::Ratio(1.5)).operations(64);
+    Case::new("fmpl-post", "post one of 64 receives of 8 B", Takes::Both).at_most(1.5, Fault::Software).operations(64);
 
 pub(super) const CASES: &[Case] = &[ONE_WAY, POSTED, BEHIND, OUTSTANDING, POSTING];
 

@@ -6,7 +6,7 @@ use super::{
     pair::Pair,
 };
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::{
         ranks::JobPlan,
         sampling::{Measured, Sample, Takes, Took, form, repeat, run},
@@ -26,13 +26,13 @@ use rdma_fabric::{Fabric, ProgramResult};
 use std::time::Instant;
 
 const BARRIER: Case =
-    Case::new("fmpl-barrier", "barrier of 2; beside a flag there and back", Takes::Both).goal(Goal::Ratio(1.3));
-const BROADCAST: Case =
-    Case::new("fmpl-broadcast", "broadcast of 8 KiB to a member that is ready", Takes::Both).goal(Goal::Ratio(1.5));
-const REDUCE: Case =
-    Case::new("fmpl-reduce", "sum of two members' 8 KiB of `f64` at one of them", Takes::Both).goal(Goal::Ratio(1.5));
+    Case::new("fmpl-barrier", "barrier of 2; beside a flag there and back", Takes::Both).at_most(1.3, Fault::Software);
+const BROADCAST: Case = Case::new("fmpl-broadcast", "broadcast of 8 KiB to a member that is ready", Takes::Both)
+    .at_most(1.5, Fault::Software);
+const REDUCE: Case = Case::new("fmpl-reduce", "sum of two members' 8 KiB of `f64` at one of them", Takes::Both)
+    .at_most(1.5, Fault::Software);
 const CROWD: Case = Case::new("fmpl-barrier-4", "barrier of 4 on 2 cores; beside a bare one that yields", Takes::Both)
-    .goal(Goal::Ratio(1.3));
+    .at_most(1.3, Fault::Software);
 
 pub(super) const CASES: &[Case] = &[BARRIER, BROADCAST, REDUCE];
 /// Those of four ranks.

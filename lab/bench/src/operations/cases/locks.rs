@@ -6,7 +6,7 @@ use super::{
     pair::{PEER, Pair},
 };
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Takes, repeat, run},
     outside::{bare, futex::FutexQueue, limit, lines},
 };
@@ -16,21 +16,21 @@ use rma_lock::{
     locks::{Aggregated, FairLock, PackedLock, PerRankLock, RecoverableLock, RpLock, WritersFirstLock},
 };
 
-const SHARED: Case =
-    Case::new("lock-shared", "`RwLock`: shared lock + unlock, remote and idle", Takes::Origin).goal(Goal::Ratio(1.3));
+const SHARED: Case = Case::new("lock-shared", "`RwLock`: shared lock + unlock, remote and idle", Takes::Origin)
+    .at_most(1.3, Fault::Protocol);
 const EXCLUSIVE: Case =
     Case::new("lock-exclusive", "`RwLock`: exclusive lock + unlock, remote and idle", Takes::Origin)
-        .goal(Goal::Ratio(2.0));
+        .at_most(2.0, Fault::Protocol);
 
 const RP: Case = Case::new("lock-rp", "exclusive lock + unlock of the lock as printed, remote and idle", Takes::Origin);
 
 const PACKED: Case =
     Case::new("lock-packed", "exclusive lock + unlock of the packed lock, remote and idle", Takes::Origin)
-        .goal(Goal::Most(11.0));
+        .at_most(2.0, Fault::Protocol);
 const PUT: Case = Case::new("lock-put", "`RwLock`: exclusive lock, put of 8 B, unlock, remote and idle", Takes::Origin)
-    .goal(Goal::Most(18.0));
-const NODE: Case =
-    Case::new("lock-node", "lock_all + unlock_all of a node's second reader", Takes::Origin).goal(Goal::Most(8.0));
+    .at_most(2.0, Fault::Protocol);
+const NODE: Case = Case::new("lock-node", "lock_all + unlock_all of a node's second reader", Takes::Origin)
+    .at_most(2.0, Fault::Protocol);
 
 pub(super) const CASES: &[Case] = &[SHARED, EXCLUSIVE, RP, PACKED, PUT, NODE];
 
@@ -99,10 +99,10 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 
 const BOTH_EXCLUSIVE: Case =
     Case::new("lock-both-exclusive", "`RwLock`: both ranks exclusive, a lock + unlock of each", Takes::Both)
-        .goal(Goal::Ratio(1.5));
+        .at_most(1.5, Fault::Protocol);
 const BOTH_PACKED: Case =
     Case::new("lock-both-packed", "packed lock: both ranks exclusive, in order of arrival", Takes::Both)
-        .goal(Goal::Ratio(1.5));
+        .at_most(1.5, Fault::Protocol);
 const BOTH_RP: Case = Case::new("lock-both-rp", "the lock as printed: both ranks exclusive", Takes::Both);
 const BOTH_WRITERS_FIRST: Case =
     Case::new("lock-both-writers-first", "writers-first lock: both ranks exclusive", Takes::Both);
@@ -111,7 +111,7 @@ const BOTH_RECOVERABLE: Case =
     Case::new("lock-both-recoverable", "recoverable lock: both ranks exclusive", Takes::Both);
 const BOTH_SHARED: Case =
     Case::new("lock-both-shared", "`RwLock`: both ranks shared, a lock + unlock of each", Takes::Both)
-        .goal(Goal::Ratio(1.2));
+        .at_most(1.2, Fault::Protocol);
 const BOTH_RANKS: Case = Case::new("lock-per-rank", "both ranks exclusive, each to the other's memory", Takes::Both);
 
 pub(super) const BOTH_CASES: &[Case] =

@@ -27,7 +27,10 @@ use super::{
     ranks::{JobPlan, Ranks},
     sampling::{Measured, Takes},
 };
-use crate::{goal::Goal, outside::bare::Bare};
+use crate::{
+    goal::{Fault, Goal},
+    outside::bare::Bare,
+};
 use crowd::Crowd;
 use rdma_fabric::{Fabric, ProgramResult};
 
@@ -39,7 +42,8 @@ pub(super) struct Case {
     pub(super) takes: Takes,
     /// The number of operations in one repetition of its shapes.
     pub(super) operations: u64,
-    pub(super) goal: Option<Goal>,
+    /// The goal, and the part of ours that is at fault for a miss.
+    pub(super) goal: Option<(Goal, Fault)>,
 }
 
 impl Case {
@@ -47,8 +51,9 @@ impl Case {
         Case { name, what, takes, operations: 1, goal: None }
     }
 
-    const fn goal(self, goal: Goal) -> Self {
-        Case { goal: Some(goal), ..self }
+    /// Sets the goal: at most this many times the limit.
+    const fn at_most(self, ratio: f64, fault: Fault) -> Self {
+        Case { goal: Some((Goal::Ratio(ratio), fault)), ..self }
     }
 
     const fn operations(self, operations: u64) -> Self {

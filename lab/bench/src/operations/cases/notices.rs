@@ -5,7 +5,7 @@
 
 use super::{Case, pair::Pair};
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Takes, Took, form, repeat, run},
     outside::{bare, limit, lines},
 };
@@ -17,7 +17,8 @@ use fabric_offload::{
 use rdma_fabric::{Deps, ProgramResult, Rank};
 use std::time::Instant;
 
-const NOTICE: Case = Case::new("notice", "put 8 B + notice, one way", Takes::Both).goal(Goal::Ratio(1.3)).operations(2);
+const NOTICE: Case =
+    Case::new("notice", "put 8 B + notice, one way", Takes::Both).at_most(1.3, Fault::Protocol).operations(2);
 const FLAG: Case = Case::new("flag", "put a word + wait for it, one way", Takes::Both).operations(2);
 
 pub(super) const CASES: &[Case] = &[NOTICE, FLAG];
@@ -69,13 +70,13 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
 
 const POST: Case =
     Case::new("queue-post", "put 8 B + notice through a queue, the poster's part; beside the fabric's", Takes::Both)
-        .goal(Goal::More(30.0));
+        .at_most(1.5, Fault::Software);
 const RELEASE: Case = Case::new(
     "queue-release",
     "put that releases a session queue's put, until that is seen; beside put + notice one way",
     Takes::Both,
 )
-.goal(Goal::Ratio(2.0))
+.at_most(2.0, Fault::Software)
 .operations(2);
 
 pub(super) const QUEUE_CASES: &[Case] = &[POST, RELEASE];

@@ -10,7 +10,7 @@ use super::{
     crowd::{Crowd, measured},
 };
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::{
         ranks::JobPlan,
         sampling::{Measured, Sample, Takes},
@@ -35,18 +35,18 @@ use std::time::Instant;
 /// The number of ranks of the job.
 pub(in super::super) const RANKS: usize = 16;
 
-const EXCLUSIVE: Case =
-    Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both).goal(Goal::Ratio(1.3));
+const EXCLUSIVE: Case = Case::new("crowd-exclusive", "16 ranks on 2 cores, exclusive lock + unlock", Takes::Both)
+    .at_most(1.3, Fault::Protocol);
 
 const IN_ORDER: Case =
     Case::new("crowd-in-order", "16 ranks on 2 cores, exclusive lock + unlock in order of arrival", Takes::Both);
 
 const BACK_OFF: Case =
     Case::new("crowd-back-off", "16 ranks on 2 cores, exclusive lock + unlock that backs off", Takes::Both)
-        .goal(Goal::Ratio(1.5));
+        .at_most(1.5, Fault::Protocol);
 
 const SHARED: Case =
-    Case::new("crowd-shared", "16 ranks on 2 cores, shared lock + unlock", Takes::Both).goal(Goal::Ratio(1.5));
+    Case::new("crowd-shared", "16 ranks on 2 cores, shared lock + unlock", Takes::Both).at_most(1.5, Fault::Protocol);
 
 const QUEUE: Case = Case::new("machine-crowd-queue", "16 ranks on 2 cores, bare queue lock that parks", Takes::Both);
 

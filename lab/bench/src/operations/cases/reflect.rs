@@ -5,7 +5,7 @@
 
 use super::{Case, pair::Pair};
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Named, Takes, repeat, run},
     outside::{
         bare::{Block, Face},
@@ -17,16 +17,17 @@ use rdma_fabric::{Group, ProgramResult};
 use xmp_reflect::{Align, Array, Format, Mapping, NodeSet, Nodes, Order, Reflect, Schedule, Shadow, Template, Widths};
 
 const EMPTY: Case =
-    Case::new("reflect-small", "reflect, 2 faces of a word to the peer", Takes::Both).goal(Goal::Ratio(1.6));
-const SPLIT: Case =
-    Case::new("reflect-field", "reflect, 2 faces to the peer and 2 to itself", Takes::Both).goal(Goal::Ratio(1.3));
-const ALL: Case = Case::new("reflect-field-4", "reflect, 4 faces to the peer", Takes::Both).goal(Goal::Ratio(1.3));
+    Case::new("reflect-small", "reflect, 2 faces of a word to the peer", Takes::Both).at_most(1.6, Fault::Software);
+const SPLIT: Case = Case::new("reflect-field", "reflect, 2 faces to the peer and 2 to itself", Takes::Both)
+    .at_most(1.3, Fault::Software);
+const ALL: Case =
+    Case::new("reflect-field-4", "reflect, 4 faces to the peer", Takes::Both).at_most(1.3, Fault::Software);
 const SPLIT_REWRITTEN: Case =
     Case::new("reflect-rewritten", "2 faces to the peer and 2 to itself, rewritten before and read after", Takes::Both)
-        .goal(Goal::Ratio(1.3));
+        .at_most(1.3, Fault::Software);
 const ALL_REWRITTEN: Case =
     Case::new("reflect-rewritten-4", "4 faces to the peer, rewritten before and read after", Takes::Both)
-        .goal(Goal::Ratio(1.3));
+        .at_most(1.3, Fault::Software);
 
 pub(super) const CASES: &[Case] = &[EMPTY, SPLIT, ALL, SPLIT_REWRITTEN, ALL_REWRITTEN];
 

@@ -6,7 +6,7 @@ use super::{
     pair::{ME, PEER, Pair},
 };
 use crate::{
-    goal::Goal,
+    goal::Fault,
     operations::sampling::{Takes, Took, form, repeat, run},
     outside::{bare, limit, lines, rendezvous::until},
 };
@@ -20,21 +20,21 @@ use rdma_fabric::{Deps, Fabric, ProgramResult, op};
 use std::time::Instant;
 use tofu2_sim::shm::block_on;
 
-const PUT: Case = Case::new("put", "put 8 B", Takes::Origin).goal(Goal::Most(8.0));
-const PUT_WORD: Case = Case::new("put-word", "put a word", Takes::Origin).goal(Goal::Most(8.0));
-const GET: Case = Case::new("get", "get 8 B", Takes::Origin).goal(Goal::Most(6.0));
-const GET_WORD: Case = Case::new("get-word", "get a word", Takes::Origin).goal(Goal::Most(6.0));
-const FETCH_ADD: Case = Case::new("fetch-add", "fetch-add on an owned line", Takes::Origin).goal(Goal::Most(6.0));
+const PUT: Case = Case::new("put", "put 8 B", Takes::Origin);
+const PUT_WORD: Case = Case::new("put-word", "put a word", Takes::Origin);
+const GET: Case = Case::new("get", "get 8 B", Takes::Origin);
+const GET_WORD: Case = Case::new("get-word", "get a word", Takes::Origin);
+const FETCH_ADD: Case =
+    Case::new("fetch-add", "fetch-add on an owned line", Takes::Origin).at_most(1.2, Fault::Software);
 const COMPARE_SWAP: Case =
-    Case::new("compare-swap", "compare-and-swap on an owned line", Takes::Origin).goal(Goal::Most(6.0));
+    Case::new("compare-swap", "compare-and-swap on an owned line", Takes::Origin).at_most(1.2, Fault::Software);
 const BURST: Case = Case::new("puts-then-flush", "64 puts of 8 B, then flush, per put", Takes::Origin)
-    .goal(Goal::Most(5.0))
     .operations(bare::BURST_WORDS as u64);
 const DIRTY: Case = Case::new("fetch-add-dirty", "fetch-add on a word last written by the peer", Takes::Both)
-    .goal(Goal::Ratio(1.15))
+    .at_most(1.15, Fault::Software)
     .operations(lines::DIRTY_WORDS as u64);
 const ASYNC: Case =
-    Case::new("put-async", "put 8 B, async form beside the blocking one", Takes::Origin).goal(Goal::More(1.0));
+    Case::new("put-async", "put 8 B, async form beside the blocking one", Takes::Origin).at_most(1.15, Fault::Software);
 const BLOCK_ON: Case = Case::new("put-block-on", "put 8 B, a block_on for each", Takes::Origin);
 const PARKED: Case = Case::new("put-parked", "put 8 B while the target is parked in the fabric", Takes::Both);
 const RESOLVE: Case = Case::new("resolve", "resolve a remote word", Takes::Origin);
