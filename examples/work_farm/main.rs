@@ -133,8 +133,9 @@ async fn stop(world: &Communicator) -> ProgramResult<()> {
 async fn work(world: &Communicator, death: Option<Death>) -> ProgramResult<()> {
     let given = world.buffer::<u64>(1)?;
     let mut task = [0];
+    let mut next = world.irecv(&given, 0, TASK).await?;
     loop {
-        world.recv(&given, 0, TASK).await?;
+        next.wait().await?;
         world.fabric().read(&given, &mut task)?;
         if task[0] == NONE {
             return Ok(());
@@ -142,6 +143,8 @@ async fn work(world: &Communicator, death: Option<Death>) -> ProgramResult<()> {
         if let Some(death) = death {
             die(death);
         }
+        // Posted before the result is sent, so that the next task is put into place at once.
+        next = world.irecv(&given, 0, TASK).await?;
         world.send_any(&[[task[0], square(task[0])]], 0, RESULT).await?;
     }
 }

@@ -26,6 +26,7 @@
 #![allow(unsafe_code)]
 
 use super::view::{Element, Lent};
+use core::{fmt, ptr::NonNull, slice};
 use rdma_fabric::{AccessPolicy, Fabric, LockedMemory, Mapped};
 
 /// Returns the access policy of memory that is lent.
@@ -97,6 +98,63 @@ impl<T: Element> Lent<'_, T> {
         // SAFETY: the view is entered as one that writes, so nothing else reads or writes its bytes,
         // and it is borrowed exclusively.
         unsafe { mapped.slice_mut(start * size_of::<T>(), len) }.expect("a view is inside its buffer")
+    }
+}
+
+/// A view of one row, whose place was found once: elements of a mapping, or of a copy.
+///
+/// A loop over a view dereferences it for each element, and is compiled like one over a slice only if that is no more
+/// than reading two words.
+pub(super) struct Run<'b, T: Element, const WRITES: bool> {
+    start: NonNull<T>,
+    len: usize,
+    /// Keeps the view entered, and the elements where they are.
+    lent: Lent<'b, T>,
+}
+
+// SAFETY: a pointer to elements that any thread may use, and that belong to `lent`, which may be sent.
+unsafe impl<T: Element, const WRITES: bool> Send for Run<'_, T, WRITES> {}
+
+// SAFETY: as above; they are written only through an exclusive reference.
+unsafe impl<T: Element, const WRITES: bool> Sync for Run<'_, T, WRITES> {}
+
+impl<'b, T: Element, const WRITES: bool> Run<'b, T, WRITES> {
+    /// Finds the elements of a view of one row, which writes if `WRITES`.
+    pub(super) fn new(mut lent: Lent<'b, T>) -> Self {
+        assert_eq!(lent.writes, WRITES, "a view is entered as what it is");
+        let (start, len) = match WRITES {
+            true => {
+                let elements = lent.row_mut(&[]);
+                (NonNull::from(&mut *elements).cast(), elements.len())
+            }
+            false => {
+                let elements = lent.row(&[]);
+                (NonNull::from(elements).cast(), elements.len())
+            }
+        };
+        Run { start, len, lent }
+    }
+
+    #[inline(always)]
+    pub(super) fn as_slice(&self) -> &[T] {
+        // SAFETY: `len` elements that `lent` has returned. It is not used otherwise until it is dropped, so they stay
+        // where they are and, if it writes, are written only through `as_mut_slice`; the view is entered as long.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Element> Run<'_, T, true> {
+    #[inline(always)]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as in `as_slice`; the view writes, so nothing else accesses its elements, and it is borrowed
+        // exclusively.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Element, const WRITES: bool> fmt::Debug for Run<'_, T, WRITES> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lent.fmt(f)
     }
 }
 

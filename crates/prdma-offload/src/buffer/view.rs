@@ -8,7 +8,7 @@
 //! would write its bytes, or read bytes that it may write; and no view is made while such a request
 //! is active, or was left broken.
 
-use super::{Allocation, Buffer, Use, claims::ClaimTable};
+use super::{Allocation, Buffer, Use, claims::ClaimTable, in_place::Run};
 #[cfg(doc)]
 use crate::PrdmaError;
 use crate::{
@@ -27,10 +27,14 @@ pub trait Element: Pod + Send + Sync {}
 impl<T: Pod + Send + Sync> Element for T {}
 
 /// Elements of a buffer, to be read.
-pub struct View<'b, T: Element>(Rows<'b, T>);
+///
+/// It dereferences to a slice at no cost: its place is found when the view is made.
+pub struct View<'b, T: Element>(Run<'b, T, false>);
 
 /// Elements of a buffer, to be read and written.
-pub struct ViewMut<'b, T: Element>(RowsMut<'b, T>);
+///
+/// It dereferences to a slice at no cost, as [`View`] does.
+pub struct ViewMut<'b, T: Element>(Run<'b, T, true>);
 
 /// Rows of a buffer, to be read: runs of the same length at nested, constant distances.
 ///
@@ -45,7 +49,7 @@ pub(super) struct Lent<'b, T: Element> {
     pub(super) allocation: &'b Allocation,
     /// The view's number in the table of claims. It covers the bytes of all rows.
     number: u64,
-    writes: bool,
+    pub(super) writes: bool,
     /// The first element of the first row.
     start: usize,
     /// The number of elements of each row.
@@ -65,7 +69,8 @@ impl<T: Element> Buffer<T> {
     /// [`PrdmaError::InUse`] if an active or a failed request receives some of them, or a view
     /// writes them; [`rdma_fabric::FabricError::OutOfBounds`].
     pub fn view(&self, range: Range<usize>) -> Result<View<'_, T>> {
-        self.rows(range.start, range.end.saturating_sub(range.start), &[]).map(View)
+        Lent::new(self, Use::Send, range.start, range.end.saturating_sub(range.start), &[])
+            .map(|lent| View(Run::new(lent)))
     }
 
     /// Lends the elements in `range`, to be read and written.
@@ -74,7 +79,8 @@ impl<T: Element> Buffer<T> {
     /// As [`Buffer::view`], and [`PrdmaError::InUse`] if an active request sends some of them, or a
     /// view reads them.
     pub fn view_mut(&self, range: Range<usize>) -> Result<ViewMut<'_, T>> {
-        self.rows_mut(range.start, range.end.saturating_sub(range.start), &[]).map(ViewMut)
+        Lent::new(self, Use::Receive, range.start, range.end.saturating_sub(range.start), &[])
+            .map(|lent| ViewMut(Run::new(lent)))
     }
 
     /// Lends rows of `run` elements, to be read. The first starts at element `start`; `dims` has,
@@ -150,7 +156,7 @@ impl<'b, T: Element> Lent<'b, T> {
     }
 
     #[inline]
-    fn row(&self, at: &[usize]) -> &[T] {
+    pub(super) fn row(&self, at: &[usize]) -> &[T] {
         let (start, nth) = self.find(at);
         match self.in_place(start, self.run) {
             Some(row) => row,
@@ -159,7 +165,7 @@ impl<'b, T: Element> Lent<'b, T> {
     }
 
     #[inline]
-    fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
+    pub(super) fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
         let (start, nth) = self.find(at);
         match self.allocation.mapped.is_some() {
             true => self.in_place_mut(start, self.run),
@@ -227,7 +233,7 @@ impl<T: Element> Deref for View<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        self.0.0.row(&[])
+        self.0.as_slice()
     }
 }
 
@@ -236,14 +242,14 @@ impl<T: Element> Deref for ViewMut<'_, T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        self.0.0.row(&[])
+        self.0.as_slice()
     }
 }
 
 impl<T: Element> DerefMut for ViewMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        self.0.0.row_mut(&[])
+        self.0.as_mut_slice()
     }
 }
 

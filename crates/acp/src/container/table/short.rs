@@ -13,12 +13,8 @@ use crate::{GlobalAddress, Result, container::mapped::MappedHeap};
 use core::ops::Range;
 use rdma_fabric::provider::SHORT;
 
-/// An element.
-struct Short {
-    address: GlobalAddress,
-    bytes: [u8; SHORT],
-    value: Range<usize>,
-}
+/// The address of an element, and the place of its value in the bytes read.
+type Short = (GlobalAddress, Range<usize>);
 
 impl Table {
     /// Calls `used` with the address of the first element of a key, and the value. Returns `None`, with no effect, if
@@ -30,33 +26,39 @@ impl Table {
         key: &[u8],
         used: impl FnOnce(GlobalAddress, &[u8]) -> Out,
     ) -> Option<Result<Option<Out>>> {
-        let found = self.short(key)?;
-        Some(found.map(|found| found.map(|short| used(short.address, &short.bytes[short.value]))))
+        let mut bytes = [0; SHORT];
+        let found = self.short(key, &mut bytes)?;
+        Some(found.map(|found| found.map(|(address, value)| used(address, &bytes[value]))))
     }
 
     #[inline(never)]
-    fn short(&self, key: &[u8]) -> Option<Result<Option<Short>>> {
+    fn short(&self, key: &[u8], bytes: &mut [u8; SHORT]) -> Option<Result<Option<Short>>> {
         let at = self.slot_at(self.place(key)).ok()?;
-        self.acp.mapped(at, |mapped| mapped.locked_now(at, || search(mapped, self.kind, at, key)))
+        self.acp.mapped(at, |mapped| mapped.locked_now(at, || search(mapped, self.kind, at, key, bytes)))
     }
 }
 
-/// Returns the first element of a key in a slot whose lock is held; `None` if the general search must decide.
+/// Reads the first element of a key in a slot whose lock is held; returns `None` if the general search must decide.
 #[inline(always)]
-fn search(mapped: MappedHeap<'_>, kind: Kind, slot: GlobalAddress, key: &[u8]) -> Option<Option<Short>> {
+fn search(
+    mapped: MappedHeap<'_>,
+    kind: Kind,
+    slot: GlobalAddress,
+    key: &[u8],
+    bytes: &mut [u8; SHORT],
+) -> Option<Option<Short>> {
     let [head, _, count] = mapped.get_words(slot, LIST)?;
     let (mut next, mut left, start) = (from_word(head)?, count, kind.head_bytes());
     while let Some(address) = next {
         // Along damaged links, a walk takes no longer than the count allows, which the general search checks.
         left = left.checked_sub(1).filter(|left| *left < MOST)?;
-        let mut bytes = [0; SHORT];
-        mapped.get(address, 0, &mut bytes)?;
-        let head = kind.decode(&bytes)?;
+        mapped.get(address, 0, bytes)?;
+        let head = kind.decode(bytes)?;
         if head.key == key.len() {
             let key_end = start.checked_add(head.key)?;
             let value = key_end..key_end.checked_add(head.value)?;
             if is_same(bytes.get(start..key_end)?, key) {
-                return (value.end <= SHORT).then_some(Some(Short { address, bytes, value }));
+                return (value.end <= SHORT).then_some(Some((address, value)));
             }
         }
         next = head.next;

@@ -33,6 +33,8 @@ pub struct Cells {
     key: RegionKey,
     /// Has more than 0 buckets.
     size: VolumeSize,
+    /// All of the volume, resolved once: looking an address up takes longer than an access.
+    whole: RemoteSpan<u64>,
     /// At the home: keeps the memory registered.
     _region: Option<Region>,
 }
@@ -75,7 +77,8 @@ impl Cells {
         let region = if fabric.rank() == home { Some(fabric.alloc(bytes as usize)?) } else { None };
         let key = region.as_ref().map_or(RegionKey::from_bits(0), |region| region.key());
         let key = world.broadcast(home.index(), key).await?;
-        Ok(Cells { fabric, home, key, size, _region: region })
+        let whole = fabric.remote_span(RemoteAddr { rank: home, region: key, offset: 0 }, bytes as usize / 8)?;
+        Ok(Cells { fabric, home, key, size, whole, _region: region })
     }
 
     /// Returns the address of a byte of the volume.
@@ -183,7 +186,8 @@ impl Cells {
     }
 
     fn span(&self, offset: u64, words: usize) -> TableResult<RemoteSpan<u64>> {
-        Ok(self.fabric.remote_span(self.address(offset), words)?)
+        let first = offset as usize / 8;
+        Ok(self.whole.slice(first..first + words)?)
     }
 
     #[cold]
