@@ -132,14 +132,23 @@ fn compute(now: &Array<u8>, next: &Array<u8>, section: &Section) -> ProgramResul
         extents: extents.iter().map(|extent| extent + 2).collect(),
     };
     let (from, mut to) = (now.section(&around)?, next.section_mut(section)?);
+    let (mut above, mut here) = (from.row(&[0]), from.row(&[1]));
     for row in 0..extents[0] {
-        let [above, here, below] = [row, row + 1, row + 2].map(|row| from.row(&[row]));
-        for (column, cell) in to.row_mut(&[row]).iter_mut().enumerate() {
-            let three = |row: &[u8]| row[column] + row[column + 1] + row[column + 2];
-            *cell = lives(here[column + 1], three(above) + three(here) + three(below));
-        }
+        let below = from.row(&[row + 2]);
+        compute_row([above, here, below], to.row_mut(&[row]));
+        (above, here) = (here, below);
     }
     Ok(())
+}
+
+/// Computes a row of the next generation from three that begin and end one cell further.
+fn compute_row(from: [&[u8]; 3], to: &mut [u8]) {
+    // Slices of one length, so that the loop has no other bound and vectorises.
+    let [above, here, below] = from.map(|row| &row[..to.len() + 2]);
+    for (column, cell) in to.iter_mut().enumerate() {
+        let three = |row: &[u8]| row[column] + row[column + 1] + row[column + 2];
+        *cell = lives(here[column + 1], three(above) + three(here) + three(below));
+    }
 }
 
 /// Returns whether a cell lives, given the number of live cells among it and its neighbours.
@@ -152,16 +161,15 @@ fn alone(side: i64, steps: u32, first: impl Fn(i64, i64) -> bool) -> Vec<u8> {
     let side = side as usize;
     let mut now: Vec<u8> = (0..side * side).map(|at| u8::from(first((at / side) as i64, (at % side) as i64))).collect();
     let mut next = now.clone();
+    // A row between copies of its last and of its first cell.
+    let around = |now: &[u8], row: usize| {
+        let row = &now[row * side..][..side];
+        [&row[side - 1..], row, &row[..1]].concat()
+    };
     for _ in 0..steps {
-        for row in 0..side {
-            for column in 0..side {
-                let mut nine = 0;
-                for at in [(row + side - 1) % side, row, (row + 1) % side] {
-                    let left = now[at * side + (column + side - 1) % side];
-                    nine += left + now[at * side + column] + now[at * side + (column + 1) % side];
-                }
-                next[row * side + column] = lives(now[row * side + column], nine);
-            }
+        for (row, next) in next.chunks_exact_mut(side).enumerate() {
+            let rows = [(row + side - 1) % side, row, (row + 1) % side].map(|row| around(&now, row));
+            compute_row(rows.each_ref().map(|row| &row[..]), next);
         }
         std::mem::swap(&mut now, &mut next);
     }

@@ -40,8 +40,19 @@ fn block(matrix: usize, rows: &Range<usize>, columns: &Range<usize>) -> Vec<f64>
 
 /// Adds the product of `a` (m x k) and `b` (k x n) to `c` (m x n).
 fn multiply(c: &mut [f64], a: &[f64], b: &[f64], m: usize, k: usize) {
-    for (c, b) in c.chunks_exact_mut(m.max(1)).zip(b.chunks_exact(k)) {
-        for (a, b) in a.chunks_exact(m.max(1)).zip(b) {
+    if m == 0 {
+        return;
+    }
+    for (c, b) in c.chunks_exact_mut(m).zip(b.chunks_exact(k)) {
+        // Four columns of A at a time, so that an element of C is loaded and stored once for them.
+        let (fours, rest) = b.as_chunks::<4>();
+        for (a, b) in a.chunks_exact(4 * m).zip(fours) {
+            let [a0, a1, a2, a3] = [0, 1, 2, 3].map(|column| &a[column * m..][..m]);
+            for (i, c) in c.iter_mut().enumerate() {
+                *c += a0[i] * b[0] + a1[i] * b[1] + a2[i] * b[2] + a3[i] * b[3];
+            }
+        }
+        for (a, b) in a[4 * m * fours.len()..].chunks_exact(m).zip(rest) {
             c.iter_mut().zip(a).for_each(|(c, a)| *c += a * b);
         }
     }

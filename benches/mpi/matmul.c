@@ -30,12 +30,19 @@ static double *block(int matrix, int row, int last_row, int column, int last_col
 
 /* Adds the product of a (m x k) and b (k x n) to c (m x n). */
 static void multiply(double *c, const double *a, const double *b, int m, int k, int n) {
-    for (int j = 0; j < n; j++)
-        for (int l = 0; l < k; l++) {
-            const double *from = a + (size_t)l * m, factor = b[(size_t)j * k + l];
-            double *restrict to = c + (size_t)j * m;
-            for (int i = 0; i < m; i++) to[i] += from[i] * factor;
+    for (int j = 0; j < n; j++) {
+        const double *factor = b + (size_t)j * k;
+        double *restrict to = c + (size_t)j * m;
+        int l = 0;
+        /* Four columns of A at a time, so that an element of C is loaded and stored once for them. */
+        for (; l + 4 <= k; l += 4, factor += 4) {
+            const double *a0 = a + (size_t)l * m, *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
+            for (int i = 0; i < m; i++)
+                to[i] += a0[i] * factor[0] + a1[i] * factor[1] + a2[i] * factor[2] + a3[i] * factor[3];
         }
+        for (; l < k; l++, factor++)
+            for (int i = 0; i < m; i++) to[i] += a[(size_t)l * m + i] * factor[0];
+    }
 }
 
 int main(int argc, char **argv) {

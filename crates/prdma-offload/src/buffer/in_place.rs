@@ -83,7 +83,7 @@ pub(crate) fn tables_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
 impl<T: Element> Lent<'_, T> {
     /// Returns elements of the view in place; `None` if they aren't lent in place. They must be
     /// contiguous.
-    #[inline]
+    #[inline(always)]
     pub(super) fn in_place(&self, start: usize, len: usize) -> Option<&[T]> {
         let mapped = self.allocation.mapped.as_ref()?;
         // SAFETY: the view is entered, so no request or other view writes its bytes; if it writes
@@ -92,7 +92,7 @@ impl<T: Element> Lent<'_, T> {
     }
 
     /// Returns elements of a view that writes, in place. They must be contiguous.
-    #[inline]
+    #[inline(always)]
     pub(super) fn in_place_mut(&mut self, start: usize, len: usize) -> &mut [T] {
         let mapped = self.allocation.mapped.as_ref().expect("checked by the caller");
         // SAFETY: the view is entered as one that writes, so nothing else reads or writes its bytes,

@@ -143,7 +143,7 @@ impl<'b, T: Element> Lent<'b, T> {
     ///
     /// # Panics
     /// There is no such row.
-    #[inline]
+    #[inline(always)]
     fn find(&self, at: &[usize]) -> (usize, usize) {
         assert_eq!(at.len(), self.used, "a row is named by as many numbers as there are distances");
         let (mut start, mut nth) = (self.start, 0);
@@ -155,7 +155,7 @@ impl<'b, T: Element> Lent<'b, T> {
         (start, nth * self.run)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn row(&self, at: &[usize]) -> &[T] {
         let (start, nth) = self.find(at);
         match self.in_place(start, self.run) {
@@ -164,7 +164,7 @@ impl<'b, T: Element> Lent<'b, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
         let (start, nth) = self.find(at);
         match self.allocation.mapped.is_some() {

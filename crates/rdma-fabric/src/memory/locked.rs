@@ -211,6 +211,7 @@ impl Mapped {
 
     /// Returns the address of the `len` elements that begin at byte `offset`; `None` if they are
     /// not inside or not aligned.
+    #[inline]
     fn at<T: Pod>(&self, offset: usize, len: usize) -> Option<NonNull<T>> {
         let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let start = (end <= self.len).then(|| self.start.as_ptr().wrapping_add(offset).cast::<T>())?;

@@ -18,6 +18,7 @@ mod oversubscribed;
 mod pair;
 mod reflect;
 mod reflect_four;
+mod views;
 mod words;
 
 pub(super) use containers::RANKS as FOUR;
@@ -74,6 +75,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         reflect_four::CASES,
         blocks::CASES,
         dynamics::CASES,
+        views::CASES,
         acp::CASES,
         fmpl::CASES,
         fmpl_collectives::CASES,

@@ -2,7 +2,7 @@
 
 use super::{
     Case, acp, all, bandwidth, blocks, dynamics, exchange, fmpl, fmpl_collectives, fmpl_long, fmpl_parts, locks,
-    machine, notices, reflect, words,
+    machine, notices, reflect, views, words,
 };
 use crate::{
     operations::{
@@ -86,6 +86,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
     reflect::measure(&mut pair).await?;
     blocks::measure(&mut pair).await?;
     dynamics::measure(&mut pair).await?;
+    views::measure(&mut pair).await?;
     acp::measure(&mut pair).await?;
     fmpl::measure(&mut pair).await?;
     fmpl_collectives::measure(&mut pair).await?;
