@@ -96,7 +96,7 @@ impl Memory for Acp {
 #[derive(Clone, Copy)]
 pub(super) struct MappedHeap<'a> {
     acp: &'a Acp,
-    heap: &'a RemoteSpan<u8>,
+    pub(super) heap: &'a RemoteSpan<u8>,
     id: RegionId,
     /// The number of allocations for futures that may have been dropped: calls on heaps free them
     /// first.

@@ -26,8 +26,8 @@ use core::{
     fmt,
     ops::{Deref, Range},
 };
-use rdma_fabric::{Rank, provider::Boxed};
-use std::sync::Arc;
+use rdma_fabric::{Rank, RemoteSpan, provider::Boxed};
+use std::sync::{Arc, OnceLock};
 
 /// The location of a [`Set`](crate::Set), [`Multiset`](crate::Multiset), [`Map`](crate::Map) or
 /// [`Multimap`](crate::Multimap): plain data, with which any rank opens it.
@@ -86,6 +86,8 @@ pub(crate) struct Opened {
     at: TableRef,
     /// The address of each rank's slots.
     directory: Box<[GlobalAddress]>,
+    /// The heap of each part, once a call has found it mapped: a slot can be prefetched before the state is entered.
+    heaps: Box<[OnceLock<RemoteSpan<u8>>]>,
 }
 
 impl Deref for Table {
@@ -105,7 +107,8 @@ impl fmt::Debug for Table {
 #[deny(clippy::arithmetic_side_effects)]
 impl Table {
     fn new(acp: &Acp, kind: Kind, at: TableRef, directory: Box<[GlobalAddress]>) -> Self {
-        Table(Arc::new(Opened { acp: acp.clone(), kind, at, directory }))
+        let heaps = directory.iter().map(|_| OnceLock::new()).collect();
+        Table(Arc::new(Opened { acp: acp.clone(), kind, at, directory, heaps }))
     }
 
     pub(crate) fn create_boxed<'a>(

@@ -33,8 +33,16 @@ impl Table {
 
     #[inline(never)]
     fn short(&self, key: &[u8], bytes: &mut [u8; SHORT]) -> Option<Result<Option<Short>>> {
-        let at = self.slot_at(self.place(key)).ok()?;
-        self.acp.mapped(at, |mapped| mapped.locked_now(at, || search(mapped, self.kind, at, key, bytes)))
+        let place = self.place(key);
+        let (at, heap) = (self.slot_at(place).ok()?, self.heaps.get(place.part)?);
+        if let Some(heap) = heap.get() {
+            // Its line comes from another rank's cache, while the state is entered.
+            self.acp.fabric().direct().expect_put_at(heap, at.offset() as usize);
+        }
+        self.acp.mapped(at, |mapped| {
+            heap.get_or_init(|| mapped.heap.clone());
+            mapped.locked_now(at, || search(mapped, self.kind, at, key, bytes))
+        })
     }
 }
 
