@@ -97,6 +97,8 @@ examples! {
     server_in_virtual_time: server_any "--ranks 6 --fabric virt" [];
     ping_pong_between_processes: ping_pong "--ranks 2 --posted 600 --plot ping_pong.svg" [];
     ping_pong_in_virtual_time: ping_pong "--ranks 2 --posted 600 --fabric virt --platform sr8000 --plot ping_pong_virtual.svg" [];
+    jacobi_between_processes: jacobi "--ranks 4" ["the same as one loop"];
+    jacobi_in_virtual_time: jacobi "--ranks 6 --fabric virt --steps 20" ["the same as one loop", "trace"];
     matrices_between_processes: matmul_summa "--ranks 4" [];
     matrices_in_virtual_time: matmul_summa "--ranks 6 --fabric virt" [];
     words_between_processes: word_count "--ranks 4" [];
