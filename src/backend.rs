@@ -98,7 +98,7 @@ impl Backend {
     /// callers own `main`, such as a C library, between its "open" and "close" calls. Futures of
     /// the fabric run on the calling thread, by [`block_on`](crate::block_on).
     ///
-    /// `onesided run` starts the ranks. A process that was started without it is a job of one rank,
+    /// `onesided run` starts the ranks, with `--fabric virt` in virtual time. A process that was started without it is a job of one rank,
     /// unless another launcher (`mpirun`, `srun`) started it as one of several, which is an error.
     /// An attached process leaves its job when the last clone of its fabric is dropped, or by
     /// ending with code 0; if it ends by a signal, or with another code, it is lost to its peers.
@@ -117,6 +117,12 @@ impl Backend {
     /// [`FabricError::RankTaken`] if this was called before; [`FabricError::Setting`] for a rank of
     /// another launcher's job; [`FabricError::Unsupported`] if ranks are not processes here.
     pub fn attach(self) -> Result<Fabric, FabricError> {
+        #[cfg(target_os = "linux")]
+        if matches!(self, Backend::Shm | Backend::Cluster)
+            && let Some(fabric) = crate::simulated::attached()?
+        {
+            return Ok(fabric);
+        }
         match self {
             Backend::Shm => {
                 #[cfg(target_os = "linux")]

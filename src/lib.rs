@@ -77,6 +77,8 @@ mod observing;
 mod refusal;
 mod report;
 mod settings;
+#[cfg(target_os = "linux")]
+mod simulated;
 #[cfg(not(feature = "observe"))]
 mod unobserved;
 

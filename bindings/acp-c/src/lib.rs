@@ -16,6 +16,7 @@
 //! | `boundary` | entry of calls from C, failure values, the end of the process after a loss |
 //! | `library` | the state of the process between `acp_init` and `acp_finalize` |
 //! | `start` | `acp_init`, `acp_reset`, `acp_finalize`, `acp_abort` |
+//! | `machine` | what a rank runs on: `tofu2-shm`, or a simulator in virtual time (`tofu2-stepped`) |
 //! | `options` | the `--acp-*` words of the command line |
 //! | `memory` | registered memory of the program |
 //! | `hooks` | the middle layer that `acp_init` starts: this library's, or another one's |
@@ -28,6 +29,7 @@ mod boundary;
 mod error;
 mod hooks;
 mod library;
+mod machine;
 mod memory;
 mod middle;
 mod names;

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{CallError, Result},
+    machine::Machine,
     memory::OwnMemory,
     middle,
 };
@@ -16,15 +17,13 @@ use core::{
 use observe::ProcessRecord;
 use rdma_fabric::Rank;
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
-use tofu2_shm::nic::Nic;
 
 /// The state that calls of all threads share. It exists from the first `acp_init` to the end of the process, so
 /// that a call that runs while another thread finalizes finds it.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) acp: Acp,
-    /// Registers memory of the program.
-    pub(crate) nic: Nic,
+    pub(crate) machine: Machine,
     /// The addresses in this process of its own memory.
     pub(crate) own: OwnMemory,
     /// The state of this library's own middle layer.

@@ -92,7 +92,7 @@ impl Library {
             return Err(CallError::Starter(at));
         }
         // SAFETY: the caller's promise.
-        let region = unsafe { self.nic.share(start, len) }?;
+        let region = unsafe { self.machine.share(start, len) }?;
         let key = self.acp.adopt(region, path)?;
         let number = GlobalAddress::from_bits(key.to_bits()).map(GlobalAddress::region);
         let number = number.ok_or(CallError::NoKey(key.to_bits()))?;

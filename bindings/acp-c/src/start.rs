@@ -6,6 +6,7 @@ use crate::{
     error::{CallError, Result},
     hooks,
     library::{self, Library, Phase},
+    machine::Machine,
     memory::OwnMemory,
     middle,
     names::internal,
@@ -17,7 +18,6 @@ use observe::ProcessRecord;
 use onesided::{Backend, block_on_short};
 use rdma_fabric::{Fabric, Rank};
 use std::process;
-use tofu2_shm::nic::Nic;
 
 /// The regions that a rank can have registered at a time: all that addresses have numbers for.
 const REGIONS: usize = 253;
@@ -55,7 +55,7 @@ pub(crate) fn init(line: Option<CommandLine>) -> Result<()> {
 
 fn begin(options: &Options) -> Result<Library> {
     let bare = attach(options)?;
-    let nic = Nic::of(&bare).ok_or(CallError::NotShared)?;
+    let machine = Machine::of(&bare)?;
     let record = ProcessRecord::from_env(bare.rank())?;
     let fabric =
         record.as_ref().map_or_else(|| bare.clone(), |record| observe::observed(&bare, record.recorder().clone()));
@@ -67,7 +67,7 @@ fn begin(options: &Options) -> Result<Library> {
         .channel_bytes(bytes(options.channel_bytes))
         .heap_bytes(bytes(options.heap_bytes));
     let acp = block_on_short(Acp::init_with(&fabric, of_acp))?;
-    Ok(Library { acp, nic, own: OwnMemory::default(), middle: middle::State::default(), record })
+    Ok(Library { acp, machine, own: OwnMemory::default(), middle: middle::State::default(), record })
 }
 
 /// Attaches this process to its job: that of ACP's launcher, or the one that the environment names.

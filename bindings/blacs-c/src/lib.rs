@@ -36,3 +36,4 @@ mod names;
 mod origins;
 mod places;
 mod streams;
+mod virtual_time;

@@ -1,8 +1,4 @@
 //! The machine below: shared memory between processes, or a simulator in virtual time.
-//!
-//! # Safety
-//! The descriptor that a launcher names to this process is used by the simulator's connection alone: the
-//! library takes it once, and programs have no reason to touch descriptors that they did not open.
 
 #![allow(unsafe_code)]
 
@@ -32,8 +28,7 @@ impl Machine {
     /// # Errors
     /// A text with the reason.
     pub(crate) fn attach() -> Result<Self, String> {
-        // SAFETY: see the module; `job` calls this once.
-        let stepped = unsafe { SteppedRank::from_env() }.map_err(|error| error.to_string())?;
+        let stepped = SteppedRank::from_env().map_err(|error| error.to_string())?;
         if let Some(rank) = stepped {
             return Ok(Machine::Virtual(rank));
         }

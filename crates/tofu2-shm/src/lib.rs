@@ -69,4 +69,7 @@ pub use queues::format::machine::QueueMachine;
 pub use threads::{EachRank, Threads, run_rank, run_rank_with};
 pub use tofu2_job::{Awaited, HelperFailed, JobError, Stuck, Whom};
 pub use waiting::watchdog::{NoBound, StuckAfter};
-pub use waiting::{block_on::block_on, block_on_short::block_on_short};
+pub use waiting::{
+    block_on::{Parker, block_on, park_by, polls_with},
+    block_on_short::block_on_short,
+};

@@ -29,7 +29,7 @@ mod rank;
 mod wire;
 
 pub use launcher::{EndedRun, LaunchError, Launcher};
-pub use rank::SteppedRank;
+pub use rank::{SteppedRank, is_rank};
 
 /// The environment variable by which a launcher names a process its rank. Launchers of jobs over shared
 /// memory use the same.
@@ -37,3 +37,6 @@ pub const JOB_VARIABLE: &str = tofu2_shm::JOB_VARIABLE;
 
 /// The version of the requests, which follows [`tofu2_shm::VIRTUAL_JOB`] in its value.
 const VERSION: &str = "1";
+
+/// Polls in a row that find nothing and take one turn each; a later one also waits.
+const TURNS: u32 = 2;

@@ -8,7 +8,7 @@ use super::{
 };
 use core::{any::Any, fmt, future::poll_fn, task::Poll, time::Duration};
 use rdma_fabric::{
-    Fabric, Rank, Region, Result, Time,
+    Fabric, Rank, Region, RegionKey, RemoteAddr, Result, Time,
     control_queue::{Queue, QueueSpec},
     provider::OneThread,
 };
@@ -47,6 +47,25 @@ impl ProgramRank {
     /// As [`Fabric::alloc`](rdma_fabric::Fabric::alloc).
     pub fn register(&self, memory: Box<dyn ProgramMemory>, bytes: usize) -> Result<Region> {
         self.0.register_program(memory, bytes)
+    }
+
+    /// Allocates `bytes` bytes as [`Fabric::alloc_symmetric`](rdma_fabric::Fabric::alloc_symmetric) does,
+    /// in `memory`.
+    ///
+    /// # Errors
+    /// As [`Fabric::alloc_symmetric`](rdma_fabric::Fabric::alloc_symmetric).
+    pub fn register_symmetric(&self, memory: Box<dyn ProgramMemory>, bytes: usize) -> Result<Region> {
+        self.0.join_program(memory, bytes)
+    }
+
+    /// Returns the length of a region in bytes.
+    ///
+    /// # Errors
+    /// As [`Fabric::remote_span`](rdma_fabric::Fabric::remote_span) for a key that is not in use.
+    pub fn region_len(&self, rank: Rank, region: RegionKey) -> Result<usize> {
+        let core = self.0.world.core();
+        core.locate(RemoteAddr { rank, region, offset: 0 }, 0, 1, |_| false)?;
+        core.memory.region_len(rank, region)
     }
 
     /// Opens a queue as [`rdma_fabric::control_queue::Queues::open`] does, as context `context` of its

@@ -67,6 +67,13 @@ impl Me {
         Ok(Region::new(key, bytes, Some(Existing::Direct), Keep(registration)))
     }
 
+    /// As [`Me::alloc_symmetric`] for memory of another process.
+    pub(super) fn join_program(&self, memory: Box<dyn ProgramMemory>, bytes: usize) -> Result<Region> {
+        let region = self.alloc_symmetric(bytes, None)?;
+        self.world.core().memory.join_program(self.rank, region.key(), memory);
+        Ok(region)
+    }
+
     pub(super) fn alloc_symmetric(&self, bytes: usize, ring: Option<&Keyring>) -> Result<Region> {
         let mut core = self.world.core();
         self.reserve(&mut core, bytes)?;

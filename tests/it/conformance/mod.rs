@@ -13,14 +13,20 @@ mod kill;
 #[cfg(target_os = "linux")]
 mod matrix;
 
-#[cfg(target_os = "linux")]
-use crate::harness::Processes;
 use crate::harness::{Bare, Crossbars, Jittered, Layered, ManyRanks, Observed, Threads, Virtual, WhatIf};
+#[cfg(target_os = "linux")]
+use crate::harness::{Processes, Stepped};
 use fabric_conformance::{CASES, Harness, suite};
 
 suite!(threads, Bare<Threads>);
 #[cfg(target_os = "linux")]
 suite!(processes, Processes);
+#[cfg(target_os = "linux")]
+suite!(
+    #[ignore = "many processes: a heavier check"]
+    stepped,
+    Stepped
+);
 suite!(virt, Bare<Virtual>);
 suite!(virt_crossbars, Bare<Crossbars>);
 suite!(virt_jittered, Jittered<0, 2>);

@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod processes;
+#[cfg(target_os = "linux")]
+mod stepped;
 
 use fabric_conformance::{CaseProgram, Harness, JobReport};
 use onesided::observe::{Detail, Gathering};
@@ -10,6 +12,8 @@ use onesided::observe::{Detail, Gathering};
 pub(crate) use processes::{DIRECTORY, KILL, OUTCOME, Processes, TOOK, outcome_in};
 use rdma_fabric::{Fabric, Program, ProgramResult, forward, provider};
 use std::{marker::PhantomData, ops::Range, time::Duration};
+#[cfg(target_os = "linux")]
+pub(crate) use stepped::Stepped;
 use tofu2_sim::{
     JobError, shm,
     virt::{Job, NetworkModel, Platform},

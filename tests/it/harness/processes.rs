@@ -22,7 +22,7 @@ use tofu2_sim::{
 };
 
 /// `<number of the job in its test> <directory>`, for ranks.
-const ASKED: &str = "CONFORMANCE_JOB";
+pub(super) const ASKED: &str = "CONFORMANCE_JOB";
 /// Where the launching process creates directories, which are then kept.
 pub(crate) const DIRECTORY: &str = "CONFORMANCE_DIRECTORY";
 /// `<job> <rank> <microseconds>`: the time at which that rank of that job kills itself, counted
@@ -49,16 +49,36 @@ impl<const ON_NODE: usize> Harness for Processes<ON_NODE> {
 
     fn run(program: &CaseProgram, ranks: usize, test: &str, _: u64) -> Option<JobReport> {
         let on_node = if ON_NODE == 0 { ranks } else { ON_NODE };
-        run(Launcher::new(ranks).ranks_per_node(on_node), ranks, test, program)
+        let launch = |binary: PathBuf, args: [&str; 6], asked: String| {
+            let launcher = Launcher::new(ranks).ranks_per_node(on_node);
+            // The ranks' own test reports do not matter; their outcomes are in the directory.
+            let launcher = launcher.grace(GRACE).discard_stdout(true).command(binary, args);
+            match launcher.env(ASKED, asked).run() {
+                Ok(0) => Ok(()),
+                Ok(code) => Err(format!("exit code {code}")),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let rank = |program: &CaseProgram| {
+            let endpoint = shm::from_env()?.expect("the variable is there");
+            shm::run_rank(endpoint, program)
+        };
+        run(ranks, test, program, launch, rank)
     }
 }
 
-/// Runs a case once. In a process that was started as one of its ranks, runs that rank and does not
-/// return.
-fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> Option<JobReport> {
+/// Runs a case once: `launch` executes this binary with arguments and a value of [`ASKED`] as all ranks. In a process
+/// that was started as one of its ranks, calls `rank` and does not return.
+pub(super) fn run(
+    ranks: usize,
+    test: &str,
+    program: &CaseProgram,
+    launch: impl FnOnce(PathBuf, [&str; 6], String) -> Result<(), String>,
+    rank: impl FnOnce(&CaseProgram) -> Result<String, JobError>,
+) -> Option<JobReport> {
     let number = JOBS.replace(JOBS.get() + 1);
     if env::var_os(JOB_VARIABLE).is_none() {
-        return Some(launch(launcher, ranks, test, number));
+        return Some(launched(ranks, test, number, launch));
     }
     let asked = env::var(ASKED).unwrap_or_else(|error| panic!("{ASKED}: {error}"));
     let (wanted, directory) = asked.split_once(' ').unwrap_or_else(|| panic!("{ASKED} is {asked:?}"));
@@ -66,22 +86,20 @@ fn run(launcher: Launcher, ranks: usize, test: &str, program: &CaseProgram) -> O
         // Another job of the test.
         return None;
     }
-    be_a_rank(Path::new(directory), number, program)
+    be_a_rank(Path::new(directory), number, || rank(program))
 }
 
-fn launch(launcher: Launcher, ranks: usize, test: &str, number: u64) -> JobReport {
+fn launched(
+    ranks: usize,
+    test: &str,
+    number: u64,
+    launch: impl FnOnce(PathBuf, [&str; 6], String) -> Result<(), String>,
+) -> JobReport {
     let (directory, keep) = directory_for(test, number);
     fs::create_dir_all(&directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let binary = env::current_exe().expect("the running test has a path");
     let args = ["--exact", test, "--quiet", "--nocapture", "--include-ignored", "--test-threads=1"];
-    // The ranks' own test reports do not matter; their outcomes are in the directory.
-    let launcher = launcher.grace(GRACE).discard_stdout(true).command(binary, args);
-    let ended = launcher.env(ASKED, format!("{number} {}", directory.display())).run();
-    let verdict = match ended {
-        Ok(0) => Ok(()),
-        Ok(code) => Err(format!("exit code {code}")),
-        Err(error) => Err(error.to_string()),
-    };
+    let verdict = launch(binary, args, format!("{number} {}", directory.display()));
     let outcomes = (0..ranks).map(|rank| outcome_in(&directory.join(format!("{OUTCOME}{rank}")))).collect();
     if !keep {
         let _ = fs::remove_dir_all(&directory);
@@ -114,7 +132,7 @@ pub(crate) fn outcome_in(file: &Path) -> RankOutcome {
 }
 
 /// Runs a rank. Does not return: the rest of the test is for other processes.
-fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
+fn be_a_rank(directory: &Path, number: u64, run: impl FnOnce() -> Result<String, JobError>) -> ! {
     let rank = rank_told();
     let write = |name: &str, text: String| {
         // Written completely or not at all: the file is renamed into place.
@@ -133,11 +151,7 @@ fn be_a_rank(directory: &Path, number: u64, program: &CaseProgram) -> ! {
             });
         }
     }
-    let ended = tofu2_sim::shm::from_env().map_err(JobError::from).and_then(|endpoint| {
-        let endpoint = endpoint.expect("the variable is there");
-        shm::run_rank(endpoint, program)
-    });
-    let (text, code) = match ended {
+    let (text, code) = match run() {
         Ok(out) => (format!("ended\n{out}"), 0),
         Err(JobError::RankFailed { error, .. }) => (format!("failed\n{error}"), 1),
         Err(JobError::RankPanicked { .. }) => ("panicked\n".to_owned(), 1),

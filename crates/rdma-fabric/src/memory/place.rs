@@ -183,8 +183,9 @@ impl Place {
     }
 
     /// Returns this place as the target of a descriptor that was built before
-    /// ([`Prepared`](crate::Prepared)).
-    pub(crate) fn prepared(mut self) -> Self {
+    /// ([`Prepared`](crate::Prepared)): for providers that forward operations.
+    #[must_use]
+    pub fn prepared(mut self) -> Self {
         self.offset |= PREPARED;
         self
     }

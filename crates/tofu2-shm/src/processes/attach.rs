@@ -100,8 +100,7 @@ impl FromStr for JobVariable {
             Some(VERSION) => {}
             Some(VIRTUAL_JOB) => {
                 return Err(malformed(
-                    "names a rank in virtual time, which only programs over libtofucom can be; `onesided::launch` \
-                     has an option of its own, `--fabric virt`, without `onesided run`",
+                    "names a rank in virtual time, which this program cannot be: it needs ranks that share memory",
                 ));
             }
             _ => return Err(malformed(format!("is not of version {VERSION}, which this program was built for"))),

@@ -63,6 +63,12 @@ fn run<T>(poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         if let Poll::Ready(out) = poll(&mut cx) {
             return out;
         }
+        if let Some(parker) = Frame::parker() {
+            parker.park(signal.woken.swap(false, SeqCst));
+            // The next poll serves whatever has woken it meanwhile.
+            signal.woken.store(false, SeqCst);
+            continue;
+        }
         let requests = Frame::take_requests();
         if requests.fresh {
             idle = 0;
@@ -149,6 +155,32 @@ pub fn gets_on(cx: &Context<'_>, has_got_on: bool, is_keen: bool) {
     });
 }
 
+/// Blocks a thread whose future waits for something that only the parker makes progress with.
+pub trait Parker {
+    /// Blocks until the future may be polled again. `is_woken`: its waker has been woken since the last
+    /// poll.
+    fn park(&self, is_woken: bool);
+}
+
+/// Makes the innermost [`block_on`] of this thread park by `parker` only, from its next pending poll on.
+/// Returns false if there is none.
+pub fn park_by<P: Parker + 'static>(parker: &Arc<P>) -> bool {
+    FRAMES.with_borrow_mut(|frames| match frames.last_mut() {
+        Some(frame) => {
+            if frame.parker.is_none() {
+                frame.parker = Some(parker.clone());
+            }
+            true
+        }
+        None => false,
+    })
+}
+
+/// Returns whether the innermost [`block_on`] of this thread polls with the waker of `cx`.
+pub fn polls_with(cx: &Context<'_>) -> bool {
+    FRAMES.with_borrow(|frames| frames.last().is_some_and(|frame| frame.waker.will_wake(cx.waker())))
+}
+
 /// Returns the number of CPUs this process may use.
 pub(crate) fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
@@ -199,6 +231,8 @@ struct Frame {
     waker: Waker,
     /// The doorbell to park on; kept between polls.
     doorbell: Option<Arc<Mapping>>,
+    /// What blocks the thread instead of the doorbell, once a leaf future has provided it.
+    parker: Option<Arc<dyn Parker>>,
     requests: Requests,
 }
 
@@ -247,7 +281,9 @@ impl Requests {
 
 impl Frame {
     fn enter(waker: Waker) -> FrameGuard {
-        FRAMES.with_borrow_mut(|frames| frames.push(Frame { waker, doorbell: None, requests: Requests::default() }));
+        FRAMES.with_borrow_mut(|frames| {
+            frames.push(Frame { waker, doorbell: None, parker: None, requests: Requests::default() })
+        });
         FrameGuard { _blocked: Blocked::enter() }
     }
 
@@ -279,6 +315,11 @@ impl Frame {
             Some(frame) => core::mem::take(&mut frame.requests),
             None => Requests::default(),
         })
+    }
+
+    /// Returns the parker of the innermost frame, if a leaf future has provided one.
+    fn parker() -> Option<Arc<dyn Parker>> {
+        FRAMES.with_borrow(|frames| frames.last()?.parker.clone())
     }
 
     /// Returns the doorbell of the innermost frame, if a leaf future has provided one.

@@ -1,5 +1,6 @@
 //! Registered memory of a rank's process.
 
+use rdma_fabric::{FabricError, Result};
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -21,16 +22,35 @@ impl Image {
         Arc::new(Image { process, file: OnceLock::new(), failure: OnceLock::new() })
     }
 
-    /// Opens the image.
+    /// Opens the image, and returns it.
     ///
     /// # Errors
-    /// The system's, if this process may not trace that one.
-    pub(super) fn open(&self) -> io::Result<()> {
-        if self.file.get().is_none() {
-            let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", self.process))?;
-            self.file.get_or_init(|| file);
+    /// [`FabricError::System`] if this process may not trace that one.
+    pub(super) fn open(&self) -> Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
         }
-        Ok(())
+        let open = OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", self.process));
+        let file = open.map_err(|error| refused(&"open the memory of a rank's process", &error))?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// Copies bytes of the process.
+    ///
+    /// # Errors
+    /// [`FabricError::System`].
+    pub(super) fn copy_out(&self, at: u64, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let read = self.open()?.read_exact_at(&mut bytes, at);
+        read.map_err(|error| refused(&"read the memory of a rank's process", &error)).map(|()| bytes)
+    }
+
+    /// Copies bytes into the process.
+    ///
+    /// # Errors
+    /// [`FabricError::System`].
+    pub(super) fn copy_in(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.open()?.write_all_at(bytes, at).map_err(|error| refused(&"write the memory of a rank's process", &error))
     }
 
     /// Returns the first failure of an access.
@@ -41,6 +61,10 @@ impl Image {
     fn failed(&self, at: u64, len: usize, error: &io::Error) {
         self.failure.get_or_init(|| format!("{len} bytes of registered memory at {at:#x} cannot be accessed: {error}"));
     }
+}
+
+fn refused(call: &'static &'static str, error: &io::Error) -> FabricError {
+    FabricError::System { call, errno: error.raw_os_error().unwrap_or(0) }
 }
 
 /// A registered buffer.

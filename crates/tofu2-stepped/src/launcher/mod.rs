@@ -1,7 +1,9 @@
 //! The simulator's side: starts the processes, and runs their ranks in virtual time.
 
+mod fabric;
 mod memory;
 mod process;
+mod replies;
 mod requests;
 
 use process::Process;
@@ -11,7 +13,7 @@ use std::{
     ffi::OsString,
     io,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicI32, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -73,6 +75,8 @@ struct Counts {
     requests: AtomicU64,
     /// The exit code of the first process that failed.
     code: AtomicI32,
+    /// Regions that have been deregistered.
+    deregistered: Arc<AtomicU64>,
 }
 
 impl Launcher {
@@ -154,9 +158,11 @@ impl Launcher {
 async fn step(fabric: Fabric, processes: &[Mutex<Process>], counts: &Counts) -> ProgramResult<()> {
     let Some(process) = processes.get(fabric.rank().index()) else { return Ok(()) };
     let lock = || process.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut state = RankState::new(fabric, lock().memory()).ok_or("a rank that is not simulated")?;
+    let mut state =
+        RankState::new(fabric, lock().memory(), counts.deregistered.clone()).ok_or("a rank that is not simulated")?;
     loop {
         let Some(request) = lock().receive()? else {
+            counts.deregistered.fetch_add(1, Relaxed);
             return lock()
                 .ended()
                 .inspect_err(|ended| {
@@ -165,8 +171,11 @@ async fn step(fabric: Fabric, processes: &[Mutex<Process>], counts: &Counts) -> 
                 .map_err(Into::into);
         };
         counts.requests.fetch_add(1, Relaxed);
+        let has_reply = request.has_reply();
         let reply = state.perform(request).await;
         state.check_memory()?;
-        lock().reply(&reply)?;
+        if has_reply {
+            lock().reply(&reply)?;
+        }
     }
 }

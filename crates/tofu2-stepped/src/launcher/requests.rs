@@ -1,26 +1,29 @@
 //! Performs the requests of one rank on its simulated queues and gates.
 
-use super::memory::{Buffer, Image};
-use crate::wire::{Posted, Reply, Request, Wire, encode};
-use core::time::Duration;
+use super::{
+    fabric::{FabricState, until_news},
+    memory::{Buffer, Image},
+    replies::Replies,
+};
+use crate::{
+    TURNS,
+    wire::{Posted, Request, Wire},
+};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Refused, Region, Result,
     barrier::{BarrierUnit, GateId, Progress},
     control_queue::{Posting, Queue, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
-use std::{collections::BTreeMap, io, ops::RangeInclusive, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    sync::{Arc, atomic::AtomicU64},
+};
 use tofu2_virt::program::ProgramRank;
 
 /// The CQs that session queues and exclusive queues take, as TofuD's system library gives them.
 const SESSION_CQS: RangeInclusive<u8> = 1..=3;
 const EXCLUSIVE_CQS: RangeInclusive<u8> = 4..=10;
-
-/// Polls in a row that find nothing and take one turn each.
-const TURNS: u32 = 2;
-/// The longest wait of a later one; each waits 16 times as long as the one before.
-const LONGEST: Duration = Duration::from_millis(1);
-/// Polls in a row after which one waits without a limit.
-const ENDLESS: u32 = 4096;
 
 /// A rank's simulated queues and gates, and its registered memory.
 #[derive(Debug)]
@@ -34,13 +37,18 @@ pub(super) struct RankState {
     regions: BTreeMap<(usize, u32), Region>,
     /// Polls in a row that found nothing.
     misses: u32,
+    replies: Replies,
+    calls: FabricState,
 }
 
 impl RankState {
     /// `None` for a fabric that is not simulated.
-    pub(super) fn new(fabric: Fabric, image: Arc<Image>) -> Option<Self> {
+    pub(super) fn new(fabric: Fabric, image: Arc<Image>, deregistered: Arc<AtomicU64>) -> Option<Self> {
         let program = ProgramRank::of(&fabric)?;
-        Some(RankState { fabric, program, image, queues: Vec::new(), regions: BTreeMap::new(), misses: 0 })
+        let replies = Replies::new(ProgramRank::of(&fabric)?, deregistered);
+        let calls = FabricState::new(fabric.clone(), ProgramRank::of(&fabric)?, image.clone());
+        let (queues, regions) = Default::default();
+        Some(RankState { fabric, program, image, queues, regions, misses: 0, replies, calls })
     }
 
     /// Returns the first failure of an access to registered memory.
@@ -48,7 +56,7 @@ impl RankState {
         self.image.failure().map_or(Ok(()), |text| Err(text.to_owned()))
     }
 
-    /// Performs a request, and returns its encoded reply.
+    /// Performs a request, and returns its encoded reply, which is not sent if the request has none.
     pub(super) async fn perform(&mut self, request: Request) -> Vec<u64> {
         let is_poll = matches!(
             request,
@@ -104,6 +112,7 @@ impl RankState {
             Request::FreeGates { gates } => self.reply(self.gates().map(|unit| unit.free(&gates))),
             Request::SetGates { wirings } => self.reply(self.gates().and_then(|unit| unit.set(&wirings))),
             Request::StartGate { gate, values } => self.reply(self.gates().and_then(|unit| unit.start(gate, values))),
+            Request::Fabric { call } => self.calls.perform(call, &self.replies).await,
             Request::TestGate { gate } => {
                 self.poll(|state| state.test(gate), |progress| *progress == Progress::NotCompleted).await
             }
@@ -111,7 +120,7 @@ impl RankState {
     }
 
     fn reply<T: Wire>(&self, outcome: Result<T>) -> Vec<u64> {
-        encode(&Reply { lost: self.program.lost(), outcome })
+        self.replies.reply(outcome)
     }
 
     fn queue(&self, number: usize) -> Result<&dyn Queue> {
@@ -149,11 +158,7 @@ impl RankState {
     }
 
     fn register(&mut self, queue: usize, start: u64, len: usize, fixed: Option<u8>) -> Result<Stadd> {
-        let denied = |error: io::Error| FabricError::System {
-            call: &"open the memory of a rank's process",
-            errno: error.raw_os_error().unwrap_or(0),
-        };
-        self.image.open().map_err(denied)?;
+        self.image.open()?;
         let region = self.program.register(Box::new(Buffer { image: self.image.clone(), start }), len)?;
         let at = self.queue(queue)?.register(&region, fixed)?;
         self.regions.insert((queue, at.tag()), region);
@@ -190,9 +195,7 @@ impl RankState {
         // Before the wait, which only ends by what happens later.
         let mut found = again(self);
         if is_nothing(&found) && self.misses > TURNS {
-            let wait = turn.saturating_mul(1 << (4 * (self.misses - TURNS)).min(24)).min(LONGEST);
-            let until = (self.misses <= ENDLESS).then(|| self.fabric.now() + wait);
-            self.program.news(until).await;
+            self.program.news(until_news(&self.fabric, &self.program, self.misses)).await;
             found = again(self);
         }
         if !is_nothing(&found) {

@@ -1,15 +1,21 @@
 //! A rank's side: requests to the simulator.
 
+mod fabric;
 mod gates;
+mod link;
+mod parking;
 mod queue;
+mod regions;
 
 use crate::{
-    JOB_VARIABLE, VERSION,
-    wire::{Channel, Received, Reply, Request, Wire},
+    JOB_VARIABLE, TURNS, VERSION,
+    wire::{Channel, ParkUntil, Request},
 };
+use core::future::poll_fn;
+use link::Link;
 use queue::SteppedQueue;
 use rdma_fabric::{
-    Existing, FabricError, Rank, Region, RegionKey, Result,
+    Existing, FabricError, Program, ProgramResult, Rank, Region, RegionKey, Result,
     control_queue::{Queue, QueueSpec},
 };
 use rustix::{
@@ -18,28 +24,24 @@ use rustix::{
     process::{Signal, set_parent_process_death_signal},
 };
 use std::{
-    env, io,
+    env,
     os::unix::net::UnixStream,
     ptr::NonNull,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
+    task::Poll,
 };
-use tofu2_shm::VIRTUAL_JOB;
+use tofu2_shm::{VIRTUAL_JOB, block_on};
 
 /// This process's rank of a job in virtual time.
 #[derive(Clone, Debug)]
 pub struct SteppedRank(Arc<Link>);
 
-/// The connection to the simulator.
-#[derive(Debug)]
-struct Link {
-    rank: Rank,
-    ranks: usize,
-    channel: Mutex<Channel>,
-    /// 1 + the number of a rank that was lost, or 0.
-    lost: AtomicU32,
+/// Returns whether a [`Launcher`](crate::Launcher) has made this process a rank.
+pub fn is_rank() -> bool {
+    env::var(JOB_VARIABLE).is_ok_and(|text| text.split(' ').next() == Some(VIRTUAL_JOB))
 }
 
 /// Memory of this process that a queue may register.
@@ -50,17 +52,14 @@ struct OwnMemory {
 }
 
 impl SteppedRank {
-    /// Returns the rank that a [`Launcher`](crate::Launcher) made this process; `None` if none did. At
-    /// most once in a process.
+    /// Returns the rank that a [`Launcher`](crate::Launcher) made this process; `None` if none did.
     ///
     /// # Errors
     /// [`FabricError::Setting`] for a value of [`JOB_VARIABLE`] of another version, or a descriptor that
-    /// is not open.
-    ///
-    /// # Safety
-    /// No other code of the process uses the descriptor that the variable names.
+    /// is not open; [`FabricError::RankTaken`] if this was called before.
     #[allow(unsafe_code)]
-    pub unsafe fn from_env() -> Result<Option<Self>> {
+    pub fn from_env() -> Result<Option<Self>> {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
         let Ok(text) = env::var(JOB_VARIABLE) else { return Ok(None) };
         let Some((VIRTUAL_JOB, numbers)) = text.split_once(' ') else { return Ok(None) };
         let wrong =
@@ -72,15 +71,17 @@ impl SteppedRank {
         };
         let (rank, ranks, file) = (number("rank=")?, number("ranks=")?, number("file=")?);
         let file = i32::try_from(file).map_err(|_| wrong())?;
-        // SAFETY: the descriptor is this call's alone, by the caller's promise. One that is not open
-        // makes every call on it an error.
+        if TAKEN.swap(true, Relaxed) {
+            return Err(FabricError::RankTaken { rank: Rank::new(rank) });
+        }
+        // SAFETY: the launcher opened the descriptor for the rank alone, and named it to no other code of the
+        // process; the first call takes it. One that is not open makes every call on it an error.
         let stream = unsafe { UnixStream::from_raw_fd(file) };
         // A launcher that is killed cannot end its ranks. If it has ended already, the first call fails.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(|_| wrong())?;
         // Programs that the rank starts must not keep the connection open.
         fcntl_setfd(&stream, FdFlags::CLOEXEC).map_err(|_| wrong())?;
-        let channel = Mutex::new(Channel::new(stream));
-        let link = Link { rank: Rank::new(rank), ranks: ranks as usize, channel, lost: AtomicU32::new(0) };
+        let link = Link::new(Rank::new(rank), ranks as usize, Channel::new(stream));
         Ok(Some(SteppedRank(Arc::new(link))))
     }
 
@@ -97,7 +98,7 @@ impl SteppedRank {
     /// Returns a rank that was lost according to the last reply, if any was.
     #[inline]
     pub fn lost(&self) -> Option<Rank> {
-        self.0.lost.load(Relaxed).checked_sub(1).map(Rank::new)
+        self.0.lost()
     }
 
     /// Opens a queue as [`rdma_fabric::control_queue::Queues::open`] does, as context `context` of its
@@ -119,26 +120,43 @@ impl SteppedRank {
         let key = RegionKey { index: 0, generation: 0 };
         Region::new(key, len, Some(Existing::Direct), OwnMemory { start: start.addr().get() as u64, len })
     }
-}
 
-impl Link {
-    /// Sends a request and receives its reply, whose type it determines.
-    fn call<T: Wire>(&self, request: &Request) -> Result<T> {
-        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-        let failed = |error: io::Error| FabricError::System {
-            call: &"reach the simulator",
-            errno: error.raw_os_error().unwrap_or(0),
-        };
-        channel.send(request).map_err(failed)?;
-        let Reply { lost, outcome } = match channel.receive().map_err(failed)? {
-            Received::Message(reply) => reply,
-            Received::Nothing | Received::Closed => {
-                return Err(FabricError::System { call: &"reach the simulator, which has ended", errno: 0 });
+    /// Runs a program as this rank.
+    ///
+    /// # Errors
+    /// The program's; those of [`SteppedRank::fabric`].
+    pub fn run<P: Program>(&self, program: &P) -> ProgramResult<P::Out> {
+        let fabric = self.fabric()?;
+        let ended = block_on(program.run(fabric));
+        // What dropped futures have left is done before the rank ends.
+        block_on(poll_fn(|cx| match parking::has_detached() && self.0.listen(cx).is_ok() {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }));
+        ended
+    }
+
+    /// Lets the virtual time pass that a call of a library takes that finds nothing, the `misses`-th in a
+    /// row. From the third on, it also waits for whatever happens to the rank next, for at most 1 ms; after
+    /// some thousands without a limit. For futures that [`tofu2_shm::block_on`] runs, and that make progress with
+    /// other work of the rank in the meantime.
+    pub fn pause(&self, misses: u32) -> impl Future<Output = ()> {
+        let mut left =
+            [Some(ParkUntil::Turn), (misses > TURNS).then_some(ParkUntil::News { misses })].into_iter().flatten();
+        let mut parks = None;
+        poll_fn(move |cx| {
+            if parking::is_noop(cx) {
+                return Poll::Pending;
             }
-        };
-        if let Some(lost) = lost {
-            self.lost.store(lost.number() + 1, Relaxed);
-        }
-        outcome
+            let mut deferred = self.0.deferred();
+            if parks != Some(deferred.parks()) {
+                let Some(until) = left.next() else { return Poll::Ready(()) };
+                parks = Some(deferred.parks());
+                deferred.pause(until);
+            }
+            drop(deferred);
+            // Without a thread that parks, no time passes.
+            if self.0.listen(cx).is_ok() { Poll::Pending } else { Poll::Ready(()) }
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Control queues of a rank.
 
-use super::{Link, OwnMemory};
+use super::{OwnMemory, link::Link, regions::Registered};
 use crate::wire::{Posted, Request};
 use core::task::{Context, Poll};
 use rdma_fabric::{
@@ -51,7 +51,9 @@ impl Queue for SteppedQueue {
     }
 
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
-        let Some(&OwnMemory { start, len }) = region.registration() else {
+        let own = region.registration::<OwnMemory>().map(|&OwnMemory { start, len }| (start, len));
+        let registered = || region.registration().map(|of: &Registered| (of.bytes.start as u64, of.bytes.len));
+        let Some((start, len)) = own.or_else(registered) else {
             return Err(FabricError::Unsupported { feature: &"registering another provider's region" });
         };
         self.link.call(&Request::Register { queue: self.queue, start, len, fixed })

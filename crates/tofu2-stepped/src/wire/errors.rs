@@ -1,7 +1,7 @@
 //! Errors.
 
 use super::{Reader, Wire, wire_enum};
-use rdma_fabric::{FabricError, Rank, barrier::GateError, control_queue::QueueError, error::OutOfMemory};
+use rdma_fabric::{FabricError, Rank, RegionKey, barrier::GateError, control_queue::QueueError, error::OutOfMemory};
 
 wire_enum!(QueueError {
     0 = NotOpen { 0: queue },
@@ -52,6 +52,9 @@ impl Wire for FabricError {
             FabricError::OutOfMemory(error) => {
                 (6u64, ((error.rank, error.requested), (error.available, error.segment))).put(words);
             }
+            FabricError::StaleRegion { rank, region } => (8u64, (*rank, *region)).put(words),
+            FabricError::NoSuchRegion { rank, region } => (9u64, (*rank, *region)).put(words),
+            FabricError::Aborted { rank, code } => (10u64, (*rank, *code as u32)).put(words),
             other => (7u64, other.to_string()).put(words),
         }
     }
@@ -70,6 +73,9 @@ impl Wire for FabricError {
                 OutOfMemory { rank, requested, available, segment }.into()
             }
             7 => FabricError::setting("call of a rank in virtual time", String::take(words)?),
+            8 => <(Rank, RegionKey)>::take(words).map(|(rank, region)| FabricError::StaleRegion { rank, region })?,
+            9 => <(Rank, RegionKey)>::take(words).map(|(rank, region)| FabricError::NoSuchRegion { rank, region })?,
+            10 => <(Rank, u32)>::take(words).map(|(rank, code)| FabricError::Aborted { rank, code: code as i32 })?,
             _ => return None,
         })
     }

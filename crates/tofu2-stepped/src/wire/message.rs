@@ -1,6 +1,6 @@
 //! Requests and replies.
 
-use super::{Reader, Wire, wire_enum, wire_struct};
+use super::{FabricCall, Reader, Wire, wire_enum, wire_struct};
 use rdma_fabric::{
     FabricError, Rank,
     barrier::{GateId, Values, Wiring},
@@ -72,6 +72,16 @@ pub(crate) enum Request {
     TestGate {
         gate: GateId,
     },
+    Fabric {
+        call: FabricCall,
+    },
+}
+
+impl Request {
+    /// Returns whether there is a reply.
+    pub(crate) fn has_reply(&self) -> bool {
+        !matches!(self, Request::Fabric { call } if !call.has_reply())
+    }
 }
 
 wire_enum!(Request {
@@ -90,6 +100,7 @@ wire_enum!(Request {
     12 = SetGates { wirings: wirings },
     13 = StartGate { gate: gate, values: values },
     14 = TestGate { gate: gate },
+    15 = Fabric { call: call },
 });
 
 /// The reply to a request, which determines `T`.
@@ -97,16 +108,19 @@ wire_enum!(Request {
 pub(crate) struct Reply<T> {
     /// A rank that was lost, if any was.
     pub(crate) lost: Option<Rank>,
+    /// The number of regions that have been deregistered, of all ranks.
+    pub(crate) deregistered: u64,
     pub(crate) outcome: Result<T, FabricError>,
 }
 
 impl<T: Wire> Wire for Reply<T> {
     fn put(&self, words: &mut Vec<u64>) {
         self.lost.put(words);
+        self.deregistered.put(words);
         self.outcome.put(words);
     }
     fn take(words: &mut Reader<'_>) -> Option<Self> {
-        Some(Reply { lost: Wire::take(words)?, outcome: Wire::take(words)? })
+        Some(Reply { lost: Wire::take(words)?, deregistered: Wire::take(words)?, outcome: Wire::take(words)? })
     }
 }
 
@@ -154,7 +168,11 @@ mod tests {
         same(&Request::SetGates { wirings: vec![Wiring { source_remote: Some(gate), ..Wiring::none(gate) }] });
 
         let limit = QueueError::Limit { queue: to, what: "the length of a command", value: 9, limit: 8 };
-        let reply = Reply { lost: Some(Rank::new(2)), outcome: Ok(Some(Completion { tag: 7, status: Err(limit) })) };
+        let reply = Reply {
+            lost: Some(Rank::new(2)),
+            deregistered: 3,
+            outcome: Ok(Some(Completion { tag: 7, status: Err(limit) })),
+        };
         let back: Reply<Option<Completion>> = decode(&encode(&reply)).unwrap();
         assert_eq!((back.lost, back.outcome), (reply.lost, reply.outcome));
         let errors = [FabricError::PeersLeft, limit.into(), FabricError::Unsupported { feature: &"a thing" }];

@@ -1,15 +1,22 @@
 //! The requests of a rank and their replies, as sequences of 64-bit words.
 
+mod call;
 mod channel;
 mod errors;
+mod facts;
 mod gates;
 mod message;
+mod operations;
 mod queues;
 mod values;
+mod waits;
 
+pub(crate) use call::{FabricCall, ParkUntil};
 pub(crate) use channel::{Channel, Received};
 pub(crate) use message::{Posted, Reply, Request};
+pub(crate) use operations::{Local, PostedOperation, Target};
 pub(crate) use values::Wire;
+pub(crate) use waits::AwaitedEvent;
 
 /// Words that are read one after another.
 #[derive(Debug)]
@@ -55,8 +62,8 @@ macro_rules! wire_struct {
 /// Implements [`Wire`] for an enumeration: a number and the fields of each variant. Other variants are
 /// encoded by `else`.
 macro_rules! wire_enum {
-    ($type:ident { $($number:literal = $variant:ident { $($field:tt: $name:ident),* }),* $(,)? } $(else $other:expr)?) => {
-        impl Wire for $type {
+    ($type:ident $(<$of:ty>)? { $($number:literal = $variant:ident { $($field:tt: $name:ident),* }),* $(,)? } $(else $other:expr)?) => {
+        impl Wire for $type $(<$of>)? {
             fn put(&self, words: &mut Vec<u64>) {
                 match self {
                     $($type::$variant { $($field: $name),* } => {

@@ -2,13 +2,14 @@
 
 use super::Reader;
 use rdma_fabric::{
-    Rank,
+    Rank, Time,
     barrier::GateId,
     control_queue::{QueueId, Stadd},
 };
 use std::{
     collections::BTreeSet,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 /// A value of the requests.
@@ -130,6 +131,16 @@ impl Wire for &'static str {
     }
 }
 
+/// In nanoseconds, at most 584 years.
+impl Wire for Duration {
+    fn put(&self, words: &mut Vec<u64>) {
+        words.push(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX));
+    }
+    fn take(words: &mut Reader<'_>) -> Option<Self> {
+        words.word().map(Duration::from_nanos)
+    }
+}
+
 macro_rules! names {
     ($($type:ty: $put:expr, $take:expr;)*) => {
         $(impl Wire for $type {
@@ -144,6 +155,7 @@ macro_rules! names {
 }
 
 names! {
+    Time: Time::as_picos, |picos| Some(Time::from_picos(picos));
     Rank: Rank::number, |number| Some(Rank::new(number));
     QueueId: QueueId::to_bits, QueueId::from_bits;
     Stadd: Stadd::to_bits, |bits| Some(Stadd::from_bits(bits));

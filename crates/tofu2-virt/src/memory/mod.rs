@@ -13,6 +13,7 @@ mod symmetric;
 pub(super) use access::{SPARSE, is_zero};
 pub(super) use storage::NoStorage;
 
+use crate::program::ProgramMemory;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::collections::BTreeMap;
 use storage::{Gone, LocalTable, Stored};
@@ -30,6 +31,8 @@ pub(super) struct Memory {
     locked: BTreeMap<u32, [u64; 3]>,
     /// Indexed by rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
+    /// The parts of symmetric regions that are memory of another process, by index and rank.
+    programs: BTreeMap<(u32, u32), Box<dyn ProgramMemory>>,
     stored: Stored,
     /// The index and offset in a symmetric region at which a rank last wrote its own part.
     own: (u32, u64),
@@ -79,6 +82,7 @@ impl Memory {
             symmetric: Vec::new(),
             locked: BTreeMap::new(),
             local: Vec::new(),
+            programs: BTreeMap::new(),
             stored: Stored::default(),
             own: (SYMMETRIC, 0),
         }
@@ -131,6 +135,7 @@ impl Memory {
     /// the number of bytes freed. The key is stale from now on.
     pub(super) fn deregister(&mut self, rank: u32, index: u32) -> usize {
         if index & SYMMETRIC != 0 {
+            self.programs.remove(&(index, rank));
             let region = self.symmetric.get_mut((index & !SYMMETRIC) as usize);
             region.filter(|region| !region.has_left(rank)).map_or(0, |region| {
                 region.leave(rank, &mut self.stored);
@@ -171,13 +176,18 @@ impl Memory {
             && self.locked.contains_key(&(key.index & !SYMMETRIC))
     }
 
+    /// Returns the length of a region in bytes.
+    pub(super) fn region_len(&self, rank: Rank, region: RegionKey) -> Result<usize> {
+        self.len_of(rank.number(), region).map_err(|gone| match gone {
+            Gone::Stale => FabricError::StaleRegion { rank, region },
+            Gone::Never => FabricError::NoSuchRegion { rank, region },
+        })
+    }
+
     /// Resolves an address: checks key, bounds and alignment.
     pub(super) fn locate(&self, addr: RemoteAddr, len: usize, align: usize) -> Result<Loc> {
         let RemoteAddr { rank, region, offset } = addr;
-        let region_len = self.len_of(rank.number(), region).map_err(|gone| match gone {
-            Gone::Stale => FabricError::StaleRegion { rank, region },
-            Gone::Never => FabricError::NoSuchRegion { rank, region },
-        })? as u64;
+        let region_len = self.region_len(rank, region)? as u64;
         if offset.checked_add(len as u64).is_none_or(|end| end > region_len) {
             return Err(FabricError::out_of_bounds(addr, len as u64, region_len));
         }

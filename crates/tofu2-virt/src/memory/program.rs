@@ -2,6 +2,7 @@
 
 use super::{Loc, Memory, SYMMETRIC};
 use crate::program::ProgramMemory;
+use bytemuck::cast_slice;
 use rdma_fabric::{RegionKey, Result};
 
 impl Memory {
@@ -19,11 +20,25 @@ impl Memory {
         Ok(key)
     }
 
+    /// Lets a rank's part of a symmetric region, which the rank has just joined, be memory of another
+    /// process. Bytes that other ranks have written before are copied there.
+    pub(crate) fn join_program(&mut self, rank: u32, key: RegionKey, memory: Box<dyn ProgramMemory>) {
+        let Some(region) = self.symmetric.get((key.index & !SYMMETRIC) as usize) else { return };
+        if let Some((words, first)) = region.words(rank) {
+            let bytes: &[u8] = cast_slice(words);
+            memory.write(0, &bytes[first * 8..][..region.bytes()]);
+        }
+        self.programs.insert((key.index, rank), memory);
+    }
+
     /// Returns the memory of another process that a live place is part of, if so.
     #[inline]
     pub(super) fn program(&self, loc: &Loc) -> Option<&dyn ProgramMemory> {
         if loc.index & SYMMETRIC != 0 {
-            return None;
+            if self.programs.is_empty() {
+                return None;
+            }
+            return self.programs.get(&(loc.index, loc.rank)).map(|memory| &**memory);
         }
         self.local.get(loc.rank as usize)?.as_deref()?.program(loc.index)
     }

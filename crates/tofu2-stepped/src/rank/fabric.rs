@@ -1,0 +1,323 @@
+//! The provider of a rank's fabric: it passes what the network does to the simulator.
+//!
+//! The rank's own memory is that of this process, and read and written here. Operations on it are the
+//! network's, as on any other memory, and take their time.
+
+use super::{
+    SteppedRank,
+    parking::{detach, is_noop},
+    regions::{Bytes, OwnRegions, Registered, RemoteRegions, check},
+};
+use crate::wire::{AwaitedEvent, FabricCall, PostedOperation, Target};
+use core::{
+    future::ready,
+    num::NonZeroU64,
+    ptr::NonNull,
+    task::{Context, Poll},
+};
+use rdma_fabric::{
+    Amo, Blocks, Fabric, FabricError, LockedMemory, Multicasts, Notice, OwnedMemory, Region, RemoteAddr, Result, Time,
+    Uses,
+    control_queue::{Queue, QueueLimits, QueueSpec},
+    provider::{
+        BarrierUnit, BlockPuts, Boxed, Deferred, Ended, JobFacts, KeepAlive, Place, Posted, Provider, Queues, Sink,
+        Source, Token, WaitFor, WaitState,
+    },
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The provider.
+#[derive(Debug)]
+struct SteppedFabric {
+    rank: SteppedRank,
+    regions: Arc<OwnRegions>,
+    remote: Mutex<RemoteRegions>,
+    /// The seal of places.
+    keep_alive: KeepAlive,
+}
+
+impl SteppedRank {
+    /// Returns the fabric of this rank, for futures that [`tofu2_shm::block_on`] runs. It has no helpers and no
+    /// protected memory.
+    ///
+    /// # Errors
+    /// [`FabricError::System`] if the simulator has ended.
+    pub fn fabric(&self) -> Result<Fabric> {
+        let mut facts: JobFacts = self.0.fabric(FabricCall::Facts {})?;
+        facts.caps.helpers = false;
+        facts.caps.locked_memory = LockedMemory::None;
+        facts.caps.multicasts = Multicasts::None;
+        let provider = SteppedFabric {
+            rank: self.clone(),
+            regions: Arc::default(),
+            remote: Mutex::default(),
+            keep_alive: KeepAlive::new(()),
+        };
+        Ok(Fabric::new(self.rank(), Arc::new(facts), provider))
+    }
+
+    /// Returns the rank of a fabric; `None` for another provider's.
+    pub fn of(fabric: &Fabric) -> Option<Self> {
+        SteppedFabric::of(fabric).map(|provider| provider.rank.clone())
+    }
+
+    /// Registers `len` bytes of the program's memory from `start` on as a region of `fabric`. They stay
+    /// where they are.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] for another provider's fabric; as
+    /// [`Fabric::alloc`](rdma_fabric::Fabric::alloc); [`FabricError::System`] if the simulator may not access
+    /// the memory of this process.
+    ///
+    /// # Safety
+    /// Until the region ends, the bytes stay mapped, and the program expects other ranks to read and
+    /// write them.
+    #[allow(unsafe_code)]
+    pub unsafe fn share(fabric: &Fabric, start: NonNull<u8>, len: usize) -> Result<Region> {
+        let foreign = FabricError::Unsupported { feature: &"registering memory with another provider" };
+        let SteppedFabric { rank, regions, .. } = SteppedFabric::of(fabric).ok_or(foreign)?;
+        let start = start.as_ptr().expose_provenance();
+        // SAFETY: the caller's promise.
+        unsafe { regions.share(&rank.0, Bytes { start, len }) }
+    }
+}
+
+impl SteppedFabric {
+    fn of(fabric: &Fabric) -> Option<&Self> {
+        let provider: &dyn core::any::Any = fabric.provider();
+        provider.downcast_ref()
+    }
+
+    /// Returns a place for a request.
+    ///
+    /// # Errors
+    /// [`FabricError::Unsupported`] for a place of another provider.
+    fn target(&self, place: &Place) -> Result<Target> {
+        if place.has_keep_alive(&self.keep_alive) {
+            Ok(place.into())
+        } else {
+            Err(FabricError::Unsupported { feature: &"a place of another provider" })
+        }
+    }
+
+    fn post(&self, call: Result<FabricCall>) -> Posted {
+        match call.and_then(|call| self.rank.0.fabric(call)) {
+            Ok(PostedOperation::Complete { word }) => Posted::Complete(word),
+            Ok(PostedOperation::Full {}) => Posted::Full,
+            Ok(PostedOperation::Pending { number }) => match NonZeroU64::new(number) {
+                Some(token) => {
+                    self.rank.0.deferred().posted(number);
+                    Posted::Pending(Token(token))
+                }
+                None => Posted::Failed(FabricError::setting("reply of the simulator", "an operation without a number")),
+            },
+            Err(error) => Posted::Failed(error),
+        }
+    }
+}
+
+impl Provider for SteppedFabric {
+    fn alloc(&self, bytes: usize) -> Result<Region> {
+        self.regions.alloc(&self.rank.0, bytes, false)
+    }
+
+    fn alloc_symmetric(&self, bytes: usize) -> Boxed<'_, Result<Region>> {
+        Box::pin(async move { self.regions.alloc(&self.rank.0, bytes, true) })
+    }
+
+    fn adopt(&self, memory: OwnedMemory, _: Uses) -> Result<Region, (FabricError, OwnedMemory)> {
+        self.regions.adopt(&self.rank.0, memory)
+    }
+
+    fn release(&self, region: Region) -> Boxed<'_, Result<OwnedMemory>> {
+        let memory = region.into_registration::<Registered>().ok().and_then(Registered::release);
+        let refused = FabricError::Unsupported { feature: &"giving memory back that was allocated" };
+        Box::pin(ready(memory.ok_or(refused)))
+    }
+
+    fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _: usize) -> Result<Place> {
+        let link = &self.rank.0;
+        if addr.rank == link.rank {
+            return self.regions.place(addr, len, align, self.keep_alive.clone());
+        }
+        let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
+        let region = remote.len_of(link, addr.rank, addr.region)?;
+        check(addr, len, align, region)?;
+        Ok(Place::remote(addr, len, self.keep_alive.clone()))
+    }
+
+    fn read(&self, from: &Place, into: &mut [u8], _: bool) -> Result<()> {
+        self.regions.copy_out(&self.target(from)?, into)
+    }
+
+    fn write(&self, to: &Place, from: &[u8], _: bool) -> Result<()> {
+        let target = self.target(to)?;
+        self.regions.copy_in(&target, from)?;
+        self.rank.0.deferred().written(&target);
+        Ok(())
+    }
+
+    fn put(&self, to: &Place, from: Source<'_>, notice: Option<u64>) -> Posted {
+        if let Source::Place(place) = from
+            && let Err(error) = self.target(place)
+        {
+            return Posted::Failed(error);
+        }
+        self.post(self.target(to).map(|to| FabricCall::Put { to, from: from.into(), notice }))
+    }
+
+    fn get(&self, from: &Place, mut to: Sink<'_>) -> Posted {
+        if let Sink::Place(place) = &to
+            && let Err(error) = self.target(place)
+        {
+            return Posted::Failed(error);
+        }
+        self.post(self.target(from).map(|from| FabricCall::Get { from, to: (&mut to).into() }))
+    }
+
+    fn copy(&self, to: &Place, from: &Place) -> Posted {
+        let targets = self.target(to).and_then(|to| Ok((to, self.target(from)?)));
+        self.post(targets.map(|(to, from)| FabricCall::Copy { to, from }))
+    }
+
+    fn atomic(&self, word: &Place, amo: Amo<u64>) -> Posted {
+        self.post(self.target(word).map(|word| FabricCall::Atomic { word, amo }))
+    }
+
+    fn nop(&self) -> Posted {
+        self.post(Ok(FabricCall::Nop {}))
+    }
+
+    fn poll(&self, token: &mut Token, mut into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
+        let (link, number) = (&self.rank.0, token.0.get());
+        let waits = !is_noop(cx);
+        let is_fresh = link.deferred().defers(number, waits);
+        let polled = match is_fresh {
+            true => Ok(None),
+            false => link.fabric(FabricCall::Poll { number, into: (&mut into).into(), waits }),
+        };
+        match polled {
+            Ok(Some(word)) => Poll::Ready(Ok(word)),
+            Ok(None) => match link.listen(cx) {
+                Ok(()) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            },
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+
+    fn test(&self, token: &Token) -> bool {
+        let (link, number) = (&self.rank.0, token.0.get());
+        !link.deferred().defers(number, false) && link.fabric(FabricCall::Test { number }).unwrap_or(true)
+    }
+
+    fn forget(&self, token: Token) {
+        let (link, number) = (&self.rank.0, token.0.get());
+        link.deferred().forget(number);
+        link.tell(FabricCall::Forget { number });
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.rank.0.fabric(FabricCall::IsFlushed {}).unwrap_or(false)
+    }
+
+    fn try_notice(&self, _: bool) -> Result<Option<Notice>> {
+        self.rank.0.fabric(FabricCall::TryNotice {})
+    }
+
+    /// The state's first word is the number of the wait.
+    fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let link = &self.rank.0;
+        if let WaitFor::Word(word, _) = &wait_for
+            && let Err(error) = self.target(word)
+        {
+            return Poll::Ready(Err(error));
+        }
+        let wait = &mut wait_state.0[0];
+        if *wait == 0 {
+            *wait = link.deferred().next_wait();
+        }
+        let mut ended = link.deferred().outcome(*wait);
+        if ended.is_none() {
+            let event = AwaitedEvent::from(wait_for);
+            // The caller has checked these, and no time has passed.
+            if matches!(event, AwaitedEvent::Word { .. } | AwaitedEvent::Notice { .. }) {
+                link.deferred().defer(*wait, event);
+            } else {
+                ended = match link.fabric(FabricCall::PollWait { wait: *wait, event }) {
+                    Ok(true) => Some(Ok(())),
+                    Ok(false) => {
+                        link.deferred().begin(*wait);
+                        None
+                    }
+                    Err(error) => Some(Err(error)),
+                };
+            }
+        }
+        let ended = ended.or_else(|| link.listen(cx).err().map(Err));
+        match ended {
+            Some(ended) => {
+                self.end(wait_state);
+                Poll::Ready(ended)
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    fn end_wait(&self, wait_state: &mut WaitState, _: WaitFor<'_>, _: Ended) {
+        self.end(wait_state);
+    }
+
+    fn now(&self) -> Time {
+        self.rank.0.fabric(FabricCall::Now {}).unwrap_or(Time::ZERO)
+    }
+
+    fn detach(&self, deferred: Deferred<'_>) {
+        detach(deferred);
+    }
+
+    fn abort(&self, text: &str, code: i32) -> FabricError {
+        let aborted = self.rank.0.fabric(FabricCall::Abort { text: text.to_owned(), code: code as u32 });
+        let rank = self.rank.rank();
+        aborted.map_or_else(|error| error, |()| FabricError::Aborted { rank, code })
+    }
+
+    fn block_puts(&self) -> Option<&dyn BlockPuts> {
+        Some(self)
+    }
+
+    fn queues(&self) -> Option<&dyn Queues> {
+        Some(self)
+    }
+
+    fn gates(&self) -> Option<&dyn BarrierUnit> {
+        Some(&self.rank)
+    }
+}
+
+impl SteppedFabric {
+    fn end(&self, wait_state: &mut WaitState) {
+        let WaitState([wait, ..]) = core::mem::take(wait_state);
+        let link = &self.rank.0;
+        if wait != 0 && link.deferred().end(wait) {
+            link.tell(FabricCall::EndWait { wait });
+        }
+    }
+}
+
+impl BlockPuts for SteppedFabric {
+    fn put_blocks(&self, to: &Place, from: &Place, len: usize, blocks: Blocks) -> Posted {
+        let targets = self.target(to).and_then(|to| Ok((to, self.target(from)?)));
+        self.post(targets.map(|(to, from)| FabricCall::PutBlocks { to, from, len, blocks }))
+    }
+}
+
+impl Queues for SteppedFabric {
+    fn limits(&self) -> QueueLimits {
+        self.rank.0.fabric(FabricCall::QueueLimits {}).unwrap_or(QueueLimits::NONE)
+    }
+
+    fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
+        self.rank.open(spec, None)
+    }
+}
