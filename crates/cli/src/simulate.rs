@@ -58,7 +58,14 @@ pub(crate) fn simulate(options: Run) -> Result<ExitCode, Box<dyn Error>> {
     if trace.is_some() {
         launcher = launcher.timeline(ENTRIES);
     }
-    let EndedRun { run, failure, code, requests, took, .. } = launcher.run()?;
+    let ended = match launcher.run() {
+        Ok(ended) => ended,
+        Err(error) => {
+            emit(format_args!("error: {error}"));
+            return Ok(ExitCode::from(error.exit_code()));
+        }
+    };
+    let EndedRun { run, failure, code, requests, took, .. } = ended;
     let stats = run.stats;
     emit(format_args!(
         "virtual time {}, {} events, trace {:016x}, seed {seed}, {requests} calls",

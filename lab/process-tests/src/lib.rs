@@ -9,6 +9,8 @@ pub mod cases;
 pub mod child;
 #[cfg(target_os = "linux")]
 pub mod filter;
+#[cfg(all(target_os = "linux", feature = "jobs"))]
+pub mod jobs;
 pub mod programs;
 pub mod table;
 

@@ -173,16 +173,6 @@ pub fn ended_within(time: Duration, command: Command) -> Ended {
     started(command).end_within(time)
 }
 
-/// Returns the number of ranks, the program and its arguments in `launch RANKS PROGRAM ARGS…`, with which a test
-/// program runs itself as the launcher of a job; `None` for other words.
-///
-/// # Panics
-/// If the number of ranks is none.
-pub fn launched(words: &[String]) -> Option<(usize, &str, &[String])> {
-    let [launch, ranks, program, args @ ..] = words else { return None };
-    (launch == "launch").then(|| (ranks.parse().expect("a number"), &**program, args))
-}
-
 /// Returns a command that runs a program under Open MPI, also as root and with more ranks than CPUs.
 pub fn mpirun(ranks: usize, program: &Path) -> Command {
     let mut command = child::program("mpirun", ["-n", &ranks.to_string()]);

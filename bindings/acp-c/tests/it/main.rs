@@ -18,14 +18,16 @@ mod launchers;
 mod middle;
 #[cfg(target_os = "linux")]
 mod tools;
+#[cfg(target_os = "linux")]
+mod virtual_time;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
-        return tools::launch(ranks, program, args);
+    if let Some(code) = process_tests::jobs::asked(&words, std::convert::identity) {
+        return code;
     }
     if words == ["figures-of-rust"] {
         figures::of_rust();
@@ -58,6 +60,9 @@ fn main() -> std::process::ExitCode {
         middle::the_examples_echo_and_count,
         middle::a_lost_rank_is_a_failure,
         middle::containers_on_other_memory_return,
+        virtual_time::equal_runs_take_equal_virtual_time,
+        virtual_time::operations_take_the_time_of_the_machine,
+        virtual_time::virtual_time_ends_with_its_ranks,
     ];
     // A measurement.
     all.extend(cases![figures::c_beside_rust].into_iter().map(Case::ignored));

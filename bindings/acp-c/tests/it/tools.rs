@@ -1,18 +1,17 @@
 //! Compiled C programs, and the jobs that run them.
 
 use process_tests::{
-    child::{self, Ended, HANG, this_program},
+    child::{self, Ended, HANG},
+    jobs::launched,
     programs::{Compilation, Linkage, ended_within, libraries, next_in, own_folder},
 };
 use std::{
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::Command,
     sync::OnceLock,
-    time::Duration,
 };
-use tofu2_shm::{Bind, Launcher};
 
 /// Returns the folder of this process's programs.
 fn programs() -> PathBuf {
@@ -58,9 +57,7 @@ pub(crate) fn sanitized(source: &str) -> Option<PathBuf> {
 
 /// Runs a program as `ranks` ranks, started by a launcher like that of `onesided run`.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
-    let mut command = this_program(["launch", &ranks.to_string()]);
-    command.arg(program).args(args);
-    ended(command)
+    ended(launched(ranks, program, args))
 }
 
 /// Runs a program without a launcher.
@@ -71,18 +68,4 @@ pub(crate) fn alone(program: &Path, args: &[&str]) -> Ended {
 /// Runs a command until its end. Killing a launcher that hangs also kills its ranks.
 pub(crate) fn ended(command: Command) -> Ended {
     ended_within(HANG, command)
-}
-
-/// Runs a program as `ranks` ranks: this process is their launcher.
-pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
-    let launcher = Launcher::new(ranks).stuck_after(Some(Duration::from_secs(1))).grace(Duration::from_secs(2));
-    // Otherwise the system may put both on one CPU.
-    let launcher = launcher.bind(if ranks == 2 { Bind::Core } else { Bind::None });
-    match launcher.command(program, args).run() {
-        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
 }

@@ -10,8 +10,6 @@ mod ends;
 #[cfg(target_os = "linux")]
 mod exported;
 #[cfg(target_os = "linux")]
-mod launcher;
-#[cfg(target_os = "linux")]
 mod launchers;
 #[cfg(target_os = "linux")]
 mod many;
@@ -25,14 +23,16 @@ mod rings;
 mod streams;
 #[cfg(target_os = "linux")]
 mod tools;
+#[cfg(target_os = "linux")]
+mod virtual_time;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
-        return launcher::run(ranks, program, args);
+    if let Some(code) = process_tests::jobs::asked(&words, std::convert::identity) {
+        return code;
     }
     let mut all = cases![
         exported::all_names_and_no_others_are_exported,
@@ -63,6 +63,7 @@ fn main() -> std::process::ExitCode {
         ends::lack_of_memory_is_reported,
         mixes::late_receivers_and_roots_elsewhere,
         mixes::many_broadcasts_complete_without_their_root,
+        virtual_time::equal_runs_take_equal_virtual_time,
     ];
     // These take too long for every run.
     let long =

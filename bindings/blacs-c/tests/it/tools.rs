@@ -1,7 +1,8 @@
 //! Compilers, compiled programs, and the jobs that run them.
 
 use process_tests::{
-    child::{self, Ended, HANG, this_program},
+    child::{self, Ended, HANG},
+    jobs::launched,
     programs::{Compilation, Linkage, ended_within, next_in, own_folder},
 };
 use std::{
@@ -77,12 +78,6 @@ pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
 /// Runs a program that takes much longer than the others, especially without optimisation.
 pub(crate) fn long_job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
     ended_within(10 * HANG, launched(ranks, program, args))
-}
-
-fn launched(ranks: usize, program: &Path, args: &[&str]) -> Command {
-    let mut command = this_program(["launch", &ranks.to_string()]);
-    command.arg(program).args(args);
-    command
 }
 
 /// Runs a program without a launcher.

@@ -26,11 +26,8 @@ fn main() -> std::process::ExitCode {
     use process_tests::{Case, cases};
 
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some((ranks, program, args)) = process_tests::programs::launched(&words) {
-        return tools::launch(ranks, program, args);
-    }
-    if let Some((ranks, program, args)) = tools::simulated(&words) {
-        return tools::simulate(ranks, program, args);
+    if let Some(code) = process_tests::jobs::asked(&words, tools::prepared) {
+        return code;
     }
     let mut all = cases![
         exported::the_functions_of_the_header_are_exported,

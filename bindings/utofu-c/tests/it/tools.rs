@@ -1,13 +1,14 @@
 //! Compiled programs, and the jobs that run them.
 
 use process_tests::{
-    child::{self, Ended, HANG, this_program},
+    child::{self, Ended, HANG},
+    jobs::launched,
     programs::{Compilation, Linkage, ended_within, next_in, own_folder},
 };
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::Command,
     time::Duration,
 };
 use tofu2_shm::Launcher;
@@ -15,40 +16,9 @@ use tofu2_shm::Launcher;
 /// Bytes that a rank can register; unused ones take no memory.
 const SEGMENT: usize = 4 << 30;
 
-/// Runs a program as the ranks of a job, like `onesided run`, with a shorter time that others may take
-/// to end after a failure.
-pub(crate) fn launch(ranks: usize, program: &str, args: &[String]) -> ExitCode {
-    let launcher = Launcher::new(ranks).segment_bytes(SEGMENT).grace(Duration::from_secs(1));
-    match launcher.command(program, args).run() {
-        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
-}
-
-/// Returns the number of ranks, the program and its arguments, if `words` ask for a run in virtual time.
-pub(crate) fn simulated(words: &[String]) -> Option<(usize, &str, &[String])> {
-    let ["simulate", ..] = words.iter().map(String::as_str).collect::<Vec<_>>()[..] else { return None };
-    let [_, ranks, program, args @ ..] = words else { return None };
-    Some((ranks.parse().ok()?, program, args))
-}
-
-/// Runs a program as the ranks of a job in virtual time, like `onesided run --fabric virt`.
-pub(crate) fn simulate(ranks: usize, program: &str, args: &[String]) -> ExitCode {
-    let args = args.iter().map(Into::into);
-    match tofu2_stepped::Launcher::new(ranks, program.into(), args).run() {
-        Ok(ended) => {
-            let (time, hash) = (ended.run.stats.end.as_picos() / 1000, ended.run.stats.trace_hash);
-            eprintln!("simulated: {time} ns, trace {hash:016x}");
-            ExitCode::from(u8::try_from(ended.code).unwrap_or(1))
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(1)
-        }
-    }
+/// Adds to the settings of a job over shared memory.
+pub(crate) fn prepared(launcher: Launcher) -> Launcher {
+    launcher.segment_bytes(SEGMENT).grace(Duration::from_secs(1)).stuck_after(Some(tofu2_shm::DEFAULT_STUCK_AFTER))
 }
 
 /// Options of the address sanitizer. The programs end with memory in use. What gives addresses names is a
@@ -96,8 +66,8 @@ pub(crate) fn compiled_by(compiler: &str, flags: &[&str], name: &str) -> Option<
 
 /// Runs a program as `ranks` ranks.
 pub(crate) fn job(ranks: usize, program: &Path, args: &[&str]) -> Ended {
-    let mut command = this_program(["launch", &ranks.to_string()]);
-    command.arg(program).args(args).env("ASAN_OPTIONS", ASAN);
+    let mut command = launched(ranks, program, args);
+    command.env("ASAN_OPTIONS", ASAN);
     ended(command)
 }
 

@@ -2,23 +2,15 @@
 
 use crate::tools::{compiled, ended};
 use process_tests::{
-    child::{Ended, this_program},
+    child::Ended,
+    jobs::{self, figures},
     programs::Linkage,
 };
 use std::path::Path;
 
 /// Runs a program as `ranks` ranks in virtual time.
 fn simulated(ranks: usize, program: &Path, args: &[&str]) -> Ended {
-    let mut command = this_program(["simulate", &ranks.to_string()]);
-    command.arg(program).args(args);
-    ended(command)
-}
-
-/// Returns the virtual time in nanoseconds and the trace hash that the launcher printed.
-fn figures(ended: &Ended) -> (u64, String) {
-    let line = ended.err.lines().find_map(|line| line.strip_prefix("simulated: "));
-    let (time, hash) = line.and_then(|line| line.split_once(" ns, trace ")).unwrap_or_else(|| panic!("{ended}"));
-    (time.parse().unwrap(), hash.to_owned())
+    ended(jobs::simulated(ranks, program, args))
 }
 
 pub(crate) fn equal_runs_take_equal_virtual_time() {

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     TURNS,
-    wire::{AwaitedEvent, FabricCall, Local, ParkUntil, PostedOperation, Target},
+    wire::{AwaitedEvent, FabricCall, Local, ParkUntil, Parked, PostedOperation, Target},
 };
 use core::{
     future::poll_fn,
-    mem::{replace, take},
+    mem::replace,
     pin::pin,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -259,51 +259,72 @@ impl FabricState {
         }
     }
 
-    /// Begins waits, and lets the other ranks run until the simulator resumes this one. Returns the outcomes
-    /// of waits that have ended at once.
+    /// Begins waits, and lets the other ranks run until the simulator resumes this one. Returns what has ended.
     async fn park(
         &mut self,
         operations: &[u64],
-        mut waits: Vec<(u64, AwaitedEvent)>,
+        waits: Vec<(u64, AwaitedEvent)>,
         is_woken: bool,
         until: ParkUntil,
-    ) -> Vec<(u64, Result<()>)> {
+    ) -> Parked {
         let limit = match until {
             ParkUntil::Awaited | ParkUntil::Turn => None,
             ParkUntil::Soon => Some(self.fabric.now() + LONGEST),
             ParkUntil::News { misses } => until_news(&self.fabric, &self.program, misses),
         };
         let mut news = pin!(matches!(until, ParkUntil::News { .. }).then(|| self.program.news(limit)));
-        let (mut sleep, mut outcomes, mut has_begun) = (WaitState::default(), Vec::new(), false);
+        let mut sleep = WaitState::default();
+        let mut parked = Parked { operations: Vec::new(), waits: Vec::new() };
+        let (mut first, mut has_begun) = (Some(waits), false);
         poll_fn(|cx| {
-            if replace(&mut has_begun, true) {
+            for (number, event) in first.take().into_iter().flatten() {
+                let ended = self.poll_wait(number, &event, cx);
+                parked.waits.extend(ended.map(|ended| (number, ended)));
+            }
+            self.collect(operations, &mut parked, cx);
+            let has_ended = !parked.operations.is_empty() || !parked.waits.is_empty();
+            // A pause takes its time in any case, below.
+            if replace(&mut has_begun, true) || has_ended || matches!(until, ParkUntil::Turn) {
                 return Poll::Ready(());
             }
             // The rank's task gets another turn, as a task that wakes itself.
             if is_woken {
                 cx.waker().wake_by_ref();
             }
-            let mut is_ready = matches!(until, ParkUntil::Turn);
-            for number in operations {
-                is_ready |= self.advance(*number, cx).unwrap_or(true);
-            }
-            for (number, event) in take(&mut waits) {
-                outcomes.extend(self.poll_wait(number, &event, cx).map(|ended| (number, ended)));
-            }
             match (news.as_mut().as_pin_mut(), limit) {
-                (Some(news), _) => is_ready |= news.poll(cx).is_ready(),
+                (Some(news), _) => news.poll(cx),
                 (None, Some(limit)) => {
-                    is_ready |= self.fabric.provider().poll_wait(&mut sleep, WaitFor::Until(limit), cx).is_ready();
+                    self.fabric.provider().poll_wait(&mut sleep, WaitFor::Until(limit), cx).map(drop)
                 }
-                (None, None) => {}
+                (None, None) => Poll::Pending,
             }
-            if is_ready || !outcomes.is_empty() { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         if let ParkUntil::Turn = until {
             self.fabric.compute(self.program.turn()).await;
+            poll_fn(|cx| Poll::Ready(self.collect(operations, &mut parked, cx))).await;
         }
-        outcomes
+        parked
+    }
+
+    /// Polls operations, and all waits that have begun. Adds those that have ended.
+    fn collect(&mut self, operations: &[u64], parked: &mut Parked, cx: &mut Context<'_>) {
+        for number in operations {
+            if self.operations.contains_key(number) && self.advance(*number, cx).unwrap_or(true) {
+                let is_empty = self.operations.get(number).is_some_and(|operation| operation.bytes.is_empty());
+                let outcome = match is_empty {
+                    true => self.operations.remove(number).and_then(|operation| operation.outcome),
+                    false => None,
+                };
+                parked.operations.push((*number, outcome));
+            }
+        }
+        let numbers: Vec<u64> = self.waits.keys().copied().collect();
+        for number in numbers {
+            let Some(event) = self.waits.get(&number).map(|wait| wait.event.clone()) else { continue };
+            let ended = self.poll_wait(number, &event, cx);
+            parked.waits.extend(ended.map(|ended| (number, ended)));
+        }
     }
 }
 

@@ -69,6 +69,16 @@ pub enum LaunchError {
     Fabric(#[from] FabricError),
 }
 
+impl LaunchError {
+    /// Returns the exit code of a launcher that this error ends: that of a rank that aborted the job, or 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LaunchError::Job(error) => error.exit_code(),
+            LaunchError::Start { .. } | LaunchError::Fabric(_) => 1,
+        }
+    }
+}
+
 /// What all ranks of a run count.
 #[derive(Debug, Default)]
 struct Counts {

@@ -8,7 +8,7 @@ use super::{
     parking::{detach, is_noop},
     regions::{Bytes, OwnRegions, Registered, RemoteRegions, check},
 };
-use crate::wire::{AwaitedEvent, FabricCall, PostedOperation, Target};
+use crate::wire::{FabricCall, PostedOperation, Target};
 use core::{
     future::ready,
     num::NonZeroU64,
@@ -190,31 +190,44 @@ impl Provider for SteppedFabric {
 
     fn poll(&self, token: &mut Token, mut into: Sink<'_>, cx: &mut Context<'_>) -> Poll<Result<u64>> {
         let (link, number) = (&self.rank.0, token.0.get());
-        let waits = !is_noop(cx);
-        let is_fresh = link.deferred().defers(number, waits);
-        let polled = match is_fresh {
-            true => Ok(None),
-            false => link.fabric(FabricCall::Poll { number, into: (&mut into).into(), waits }),
+        let (done, is_in_flight) = {
+            let mut deferred = link.deferred();
+            (deferred.done(number), deferred.is_in_flight(number))
         };
+        let waits = !is_noop(cx);
+        let polled = match done {
+            Some(done) => done.map(Some),
+            None if is_in_flight => Ok(None),
+            None => link.fabric(FabricCall::Poll { number, into: (&mut into).into(), waits }),
+        };
+        let polled = polled.and_then(|polled| {
+            if polled.is_none() && waits {
+                link.deferred().awaits(number);
+                link.listen(cx)?;
+            }
+            Ok(polled)
+        });
         match polled {
             Ok(Some(word)) => Poll::Ready(Ok(word)),
-            Ok(None) => match link.listen(cx) {
-                Ok(()) => Poll::Pending,
-                Err(error) => Poll::Ready(Err(error)),
-            },
+            Ok(None) => Poll::Pending,
             Err(error) => Poll::Ready(Err(error)),
         }
     }
 
     fn test(&self, token: &Token) -> bool {
         let (link, number) = (&self.rank.0, token.0.get());
-        !link.deferred().defers(number, false) && link.fabric(FabricCall::Test { number }).unwrap_or(true)
+        let (is_done, is_in_flight) = {
+            let deferred = link.deferred();
+            (deferred.is_done(number), deferred.is_in_flight(number))
+        };
+        is_done || !is_in_flight && link.fabric(FabricCall::Test { number }).unwrap_or(true)
     }
 
     fn forget(&self, token: Token) {
         let (link, number) = (&self.rank.0, token.0.get());
-        link.deferred().forget(number);
-        link.tell(FabricCall::Forget { number });
+        if link.deferred().forget(number) {
+            link.tell(FabricCall::Forget { number });
+        }
     }
 
     fn is_flushed(&self) -> bool {
@@ -234,26 +247,33 @@ impl Provider for SteppedFabric {
             return Poll::Ready(Err(error));
         }
         let wait = &mut wait_state.0[0];
-        if *wait == 0 {
-            *wait = link.deferred().next_wait();
-        }
-        let mut ended = link.deferred().outcome(*wait);
-        if ended.is_none() {
-            let event = AwaitedEvent::from(wait_for);
-            // The caller has checked these, and no time has passed.
-            if matches!(event, AwaitedEvent::Word { .. } | AwaitedEvent::Notice { .. }) {
-                link.deferred().defer(*wait, event);
-            } else {
-                ended = match link.fabric(FabricCall::PollWait { wait: *wait, event }) {
+        let (outcome, has_begun) = {
+            let mut deferred = link.deferred();
+            if *wait == 0 {
+                *wait = deferred.next_wait();
+            }
+            (deferred.outcome(*wait), deferred.has_begun(*wait))
+        };
+        let ended = match outcome {
+            Some(outcome) => Some(outcome),
+            None if has_begun => None,
+            // The caller has checked for the other events, and no time has passed. A task that waits receives the
+            // outcome from a park.
+            None if is_noop(cx) && !matches!(wait_for, WaitFor::Word(..) | WaitFor::Notice(_)) => {
+                match link.fabric(FabricCall::PollWait { wait: *wait, event: wait_for.into() }) {
                     Ok(true) => Some(Ok(())),
                     Ok(false) => {
                         link.deferred().begin(*wait);
                         None
                     }
                     Err(error) => Some(Err(error)),
-                };
+                }
             }
-        }
+            None => {
+                link.deferred().defer(*wait, wait_for.into());
+                None
+            }
+        };
         let ended = ended.or_else(|| link.listen(cx).err().map(Err));
         match ended {
             Some(ended) => {

@@ -1,6 +1,6 @@
 //! The connection of a rank to the simulator.
 
-use super::parking::Deferred;
+use super::deferred::Deferred;
 use crate::wire::{Channel, FabricCall, Received, Reply, Request, Wire};
 use rdma_fabric::{FabricError, Rank, Result};
 use std::{

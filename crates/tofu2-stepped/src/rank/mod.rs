@@ -1,5 +1,6 @@
 //! A rank's side: requests to the simulator.
 
+mod deferred;
 mod fabric;
 mod gates;
 mod link;

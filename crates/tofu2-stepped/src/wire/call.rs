@@ -4,9 +4,9 @@ use super::{
     Reader, Wire,
     operations::{Local, Target},
     waits::AwaitedEvent,
-    wire_enum,
+    wire_enum, wire_struct,
 };
-use rdma_fabric::{Amo, Blocks, Rank, RegionKey};
+use rdma_fabric::{Amo, Blocks, Rank, RegionKey, Result};
 
 /// A call of a rank's fabric. Operations and regions are known by the numbers and keys of replies;
 /// waits are numbered by the rank.
@@ -90,7 +90,7 @@ pub(crate) enum FabricCall {
         text: String,
         code: u32,
     },
-    /// Begins the given waits, and lets time pass. Replies with the outcomes of waits that have ended.
+    /// Begins the given waits, and lets time pass. Replies with [`Parked`].
     Park {
         operations: Vec<u64>,
         waits: Vec<(u64, AwaitedEvent)>,
@@ -138,6 +138,18 @@ pub(crate) enum ParkUntil {
 }
 
 wire_enum!(ParkUntil { 0 = Awaited {}, 1 = Soon {}, 2 = Turn {}, 3 = News { misses: misses } });
+
+/// What has ended when a park ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Parked {
+    /// Those of the park's operations that are complete, with their words; without if the rank has to poll for
+    /// their bytes.
+    pub(crate) operations: Vec<(u64, Option<Result<u64>>)>,
+    /// The rank's waits that have ended.
+    pub(crate) waits: Vec<(u64, Result<()>)>,
+}
+
+wire_struct!(Parked { operations, waits });
 
 impl FabricCall {
     /// Returns whether there is a reply.

@@ -11,7 +11,7 @@ mod queues;
 mod values;
 mod waits;
 
-pub(crate) use call::{FabricCall, ParkUntil};
+pub(crate) use call::{FabricCall, ParkUntil, Parked};
 pub(crate) use channel::{Channel, Received};
 pub(crate) use message::{Posted, Reply, Request};
 pub(crate) use operations::{Local, PostedOperation, Target};
