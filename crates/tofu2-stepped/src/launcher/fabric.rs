@@ -128,6 +128,12 @@ impl FabricState {
         Ok(key)
     }
 
+    /// Returns a region of the rank.
+    pub(super) fn region(&self, key: RegionKey) -> Result<&Region> {
+        let stale = FabricError::StaleRegion { rank: self.fabric.rank(), region: key };
+        self.regions.get(&(key.index, key.generation)).ok_or(stale)
+    }
+
     /// Resolves a place, whose bounds and alignment the rank has checked.
     fn place(&self, target: &Target) -> Result<Place> {
         let Target { at, len, prepared } = *target;

@@ -12,7 +12,7 @@ use std::{
     fs, io,
     os::{fd::AsRawFd as _, unix::net::UnixStream, unix::process::ExitStatusExt as _},
     process::{Child, Command, ExitStatus},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use tofu2_shm::VIRTUAL_JOB;
@@ -53,10 +53,13 @@ impl Process {
         stuck_after: Option<Duration>,
     ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        // Only this child inherits it: this thread starts all of them.
+        // Only this child inherits it: the threads that start processes here take turns.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         fcntl_setfd(&theirs, FdFlags::empty())?;
         let job = format!("{VIRTUAL_JOB} {VERSION} rank={} ranks={ranks} file={}", rank.number(), theirs.as_raw_fd());
         let child = Command::new(program).args(args).env(JOB_VARIABLE, job).spawn()?;
+        drop((theirs, starting));
         ours.set_read_timeout(Some(LOOK))?;
         let image = Image::new(child.id());
         Ok(Process { rank, child, channel: Channel::new(ours), image, stuck_after, reported: false })

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     TURNS,
-    wire::{Posted, Request, Wire},
+    wire::{FabricCall, ParkUntil, Posted, Request, Wire},
 };
 use rdma_fabric::{
     Deps, Fabric, FabricError, Refused, Region, Result,
@@ -60,14 +60,23 @@ impl RankState {
     pub(super) async fn perform(&mut self, request: Request) -> Vec<u64> {
         let is_poll = matches!(
             request,
-            Request::PollTcq { .. } | Request::PollMrq { .. } | Request::TestGate { .. } | Request::Post { .. }
+            Request::PollTcq { .. }
+                | Request::PollMrq { .. }
+                | Request::TestGate { .. }
+                | Request::Post { .. }
+                // After such a poll, by a task that waits.
+                | Request::Fabric { call: FabricCall::Park { until: ParkUntil::Turn, .. } }
         );
         if !is_poll {
             self.misses = 0;
         }
         match request {
-            Request::Open { spec, context } => {
+            Request::Open { spec, context, of_library: true } => {
                 let opened = self.open(spec, context);
+                self.reply(opened)
+            }
+            Request::Open { spec, context, of_library: false } => {
+                let opened = self.program.open(spec, context).and_then(|queue| self.keep(queue));
                 self.reply(opened)
             }
             Request::Close { queue } => {
@@ -79,7 +88,11 @@ impl RankState {
                 self.reply(closed)
             }
             Request::Pointers { queue } => self.reply(self.queue(queue).map(|queue| queue.pointers())),
-            Request::Register { queue, start, len, fixed } => {
+            Request::Register { queue, region: Some(key), fixed, .. } => {
+                let region = self.calls.region(key);
+                self.reply(region.and_then(|region| self.queue(queue)?.register(region, fixed)))
+            }
+            Request::Register { queue, start, len, region: None, fixed } => {
                 let registered = self.register(queue, start, len, fixed);
                 self.reply(registered)
             }

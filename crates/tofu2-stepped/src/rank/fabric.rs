@@ -138,7 +138,14 @@ impl Provider for SteppedFabric {
     fn resolve(&self, addr: RemoteAddr, len: usize, align: usize, _: usize) -> Result<Place> {
         let link = &self.rank.0;
         if addr.rank == link.rank {
-            return self.regions.place(addr, len, align, self.keep_alive.clone());
+            return match self.regions.place(addr, len, align, self.keep_alive.clone()) {
+                // The simulator knows whether there was such a region.
+                Err(stale @ FabricError::StaleRegion { rank, region: key }) => {
+                    let len: Result<usize> = link.fabric(FabricCall::RegionLen { rank, key });
+                    Err(len.err().unwrap_or(stale))
+                }
+                resolved => resolved,
+            };
         }
         let mut remote = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         let region = remote.len_of(link, addr.rank, addr.region)?;
@@ -338,6 +345,6 @@ impl Queues for SteppedFabric {
     }
 
     fn open(&self, spec: QueueSpec) -> Result<Box<dyn Queue>> {
-        self.rank.open(spec, None)
+        self.rank.open_queue(spec, None, false)
     }
 }

@@ -110,7 +110,11 @@ impl SteppedRank {
     /// As [`rdma_fabric::control_queue::Queues::open`], and [`FabricError::System`] if the simulator has
     /// ended.
     pub fn open(&self, spec: QueueSpec, context: Option<u8>) -> Result<Box<dyn Queue>> {
-        let (number, id) = self.0.call(&Request::Open { spec, context })?;
+        self.open_queue(spec, context, true)
+    }
+
+    fn open_queue(&self, spec: QueueSpec, context: Option<u8>, of_library: bool) -> Result<Box<dyn Queue>> {
+        let (number, id) = self.0.call(&Request::Open { spec, context, of_library })?;
         Ok(Box::new(SteppedQueue::new(self.0.clone(), number, id, spec)))
     }
 

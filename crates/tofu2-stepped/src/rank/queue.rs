@@ -1,7 +1,11 @@
 //! Control queues of a rank.
 
-use super::{OwnMemory, link::Link, regions::Registered};
-use crate::wire::{Posted, Request};
+use super::{
+    OwnMemory,
+    link::Link,
+    regions::{Bytes, Registered},
+};
+use crate::wire::{ParkUntil, Posted, Request};
 use core::task::{Context, Poll};
 use rdma_fabric::{
     Deps, FabricError, Refused, Region, Result,
@@ -24,6 +28,19 @@ impl SteppedQueue {
     pub(super) fn new(link: Arc<Link>, queue: usize, id: QueueId, spec: QueueSpec) -> Self {
         let spec = QueueSpec { engine: Some(id.engine()), number: Some(id.number()), ..spec };
         SteppedQueue { link, queue, id, spec, is_open: true }
+    }
+}
+
+impl SteppedQueue {
+    /// Lets the task ask again after a turn, unless a rank is lost that it waits for.
+    fn poll_again(&self, deps: Deps<'_>, cx: &Context<'_>) -> Poll<Result<()>> {
+        match self.link.lost() {
+            Some(rank) if deps.contains(rank, self.link.rank) => Poll::Ready(Err(FabricError::PeerLost { rank })),
+            _ => {
+                self.link.deferred().pause(ParkUntil::Turn);
+                self.link.listen(cx).map_or_else(|error| Poll::Ready(Err(error)), |()| Poll::Pending)
+            }
+        }
     }
 }
 
@@ -51,12 +68,15 @@ impl Queue for SteppedQueue {
     }
 
     fn register(&self, region: &Region, fixed: Option<u8>) -> Result<Stadd> {
-        let own = region.registration::<OwnMemory>().map(|&OwnMemory { start, len }| (start, len));
-        let registered = || region.registration().map(|of: &Registered| (of.bytes.start as u64, of.bytes.len));
-        let Some((start, len)) = own.or_else(registered) else {
+        let own = region.registration::<OwnMemory>().map(|&OwnMemory { start, len }| (start, len, None));
+        let registered = || {
+            let Bytes { start, len } = region.registration::<Registered>()?.bytes;
+            Some((start as u64, len, Some(region.key())))
+        };
+        let Some((start, len, region)) = own.or_else(registered) else {
             return Err(FabricError::Unsupported { feature: &"registering another provider's region" });
         };
-        self.link.call(&Request::Register { queue: self.queue, start, len, fixed })
+        self.link.call(&Request::Register { queue: self.queue, start, len, region, fixed })
     }
 
     fn set_read_only(&self, at: Stadd, read_only: bool) -> Result<()> {
@@ -77,14 +97,17 @@ impl Queue for SteppedQueue {
     }
 
     /// A refused post has taken virtual time, so the task may ask again at once.
-    fn poll_post(&self, _: &mut WaitState, posting: &Posting, _: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_post(
+        &self,
+        _: &mut WaitState,
+        posting: &Posting,
+        deps: Deps<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<()>> {
         match self.try_post(core::slice::from_ref(posting)) {
             (_, Ok(())) => Poll::Ready(Ok(())),
             (_, Err(Refused::Failed(error, ()))) => Poll::Ready(Err(error)),
-            (_, Err(Refused::Full(()))) => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+            (_, Err(Refused::Full(()))) => self.poll_again(deps, cx),
         }
     }
 
@@ -97,9 +120,8 @@ impl Queue for SteppedQueue {
     }
 
     /// A poll that finds nothing has taken virtual time, so the task may ask again at once.
-    fn poll_wait(&self, _: &mut WaitState, _: QueueSide, _: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        cx.waker().wake_by_ref();
-        Poll::Pending
+    fn poll_wait(&self, _: &mut WaitState, _: QueueSide, deps: Deps<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_again(deps, cx)
     }
 
     fn end_wait(&self, _: &mut WaitState, _: Option<QueueSide>, _: Ended) {}

@@ -1,7 +1,16 @@
 //! Errors.
 
 use super::{Reader, Wire, wire_enum};
-use rdma_fabric::{FabricError, Rank, RegionKey, barrier::GateError, control_queue::QueueError, error::OutOfMemory};
+use rdma_fabric::{
+    FabricError, Rank, RegionKey,
+    barrier::GateError,
+    control_queue::QueueError,
+    error::{Mismatch, NoAtomicsCause, OutOfMemory},
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
 
 wire_enum!(QueueError {
     0 = NotOpen { 0: queue },
@@ -55,6 +64,15 @@ impl Wire for FabricError {
             FabricError::StaleRegion { rank, region } => (8u64, (*rank, *region)).put(words),
             FabricError::NoSuchRegion { rank, region } => (9u64, (*rank, *region)).put(words),
             FabricError::Aborted { rank, code } => (10u64, (*rank, *code as u32)).put(words),
+            FabricError::Unsupported { feature } => (11u64, **feature).put(words),
+            FabricError::NoticeTooWide { data, bits } => (12u64, (*data, *bits)).put(words),
+            FabricError::Mismatch(error) => {
+                let Mismatch { collective, rank, argument, other, other_argument } = **error;
+                (13u64, (collective, ((rank, argument), (other, other_argument)))).put(words);
+            }
+            FabricError::NoAtomics(error) if error.because == NoAtomicsCause::Network => {
+                (14u64, error.addr).put(words);
+            }
             other => (7u64, other.to_string()).put(words),
         }
     }
@@ -76,7 +94,22 @@ impl Wire for FabricError {
             8 => <(Rank, RegionKey)>::take(words).map(|(rank, region)| FabricError::StaleRegion { rank, region })?,
             9 => <(Rank, RegionKey)>::take(words).map(|(rank, region)| FabricError::NoSuchRegion { rank, region })?,
             10 => <(Rank, u32)>::take(words).map(|(rank, code)| FabricError::Aborted { rank, code: code as i32 })?,
+            11 => FabricError::Unsupported { feature: kept(Wire::take(words)?) },
+            12 => <(u64, u32)>::take(words).map(|(data, bits)| FabricError::NoticeTooWide { data, bits })?,
+            13 => {
+                type One = (Rank, u64);
+                let (collective, ((rank, argument), (other, other_argument))) = <(&str, (One, One))>::take(words)?;
+                Mismatch { collective, rank, argument, other, other_argument }.into()
+            }
+            14 => FabricError::no_atomics_at_all(Wire::take(words)?),
             _ => return None,
         })
     }
+}
+
+/// Keeps a text for the life of the process, each once.
+fn kept(text: &'static str) -> &'static &'static str {
+    static KNOWN: Mutex<BTreeMap<&'static str, &'static &'static str>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(text).or_insert_with(|| Box::leak(Box::new(text)))
 }

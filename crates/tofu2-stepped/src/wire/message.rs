@@ -2,7 +2,7 @@
 
 use super::{FabricCall, Reader, Wire, wire_enum, wire_struct};
 use rdma_fabric::{
-    FabricError, Rank,
+    FabricError, Rank, RegionKey,
     barrier::{GateId, Values, Wiring},
     control_queue::{Posting, QueueSpec, Stadd},
 };
@@ -10,10 +10,12 @@ use rdma_fabric::{
 /// A request of a rank. Queues are numbered in the order in which the rank opens them.
 #[derive(Clone, Debug)]
 pub(crate) enum Request {
-    /// Replies with the number and id of the queue.
+    /// Replies with the number and id of the queue. `of_library`: without a number, a session queue and an
+    /// exclusive one take those of TofuD's system library.
     Open {
         spec: QueueSpec,
         context: Option<u8>,
+        of_library: bool,
     },
     /// Replies with the number of commands that were dropped.
     Close {
@@ -23,11 +25,12 @@ pub(crate) enum Request {
     Pointers {
         queue: usize,
     },
-    /// Registers memory of the process, and replies with its [`Stadd`].
+    /// Registers memory of the process, which may be a region of its fabric, and replies with its [`Stadd`].
     Register {
         queue: usize,
         start: u64,
         len: usize,
+        region: Option<RegionKey>,
         fixed: Option<u8>,
     },
     SetReadOnly {
@@ -85,10 +88,10 @@ impl Request {
 }
 
 wire_enum!(Request {
-    0 = Open { spec: spec, context: context },
+    0 = Open { spec: spec, context: context, of_library: of_library },
     1 = Close { queue: queue },
     2 = Pointers { queue: queue },
-    3 = Register { queue: queue, start: start, len: len, fixed: fixed },
+    3 = Register { queue: queue, start: start, len: len, region: region, fixed: fixed },
     4 = SetReadOnly { queue: queue, at: at, read_only: read_only },
     5 = Deregister { queue: queue, at: at },
     6 = Post { queue: queue, postings: postings },
@@ -160,8 +163,8 @@ mod tests {
         let put = Posting::new(Command::Put { to, from, at, len: 99, blocks }).tcq(u64::MAX).remote(3).sps(2);
         let inline = Posting::new(Command::PutInline { to, bytes: Inline::new(&[1; 20]).unwrap(), at }).local(9);
         same(&Request::Post { queue: 1, postings: vec![put, inline, Posting::new(Command::Nop).delayed()] });
-        same(&Request::Open { spec: QueueSpec::new(QueueMode::Session).on(2), context: Some(6) });
-        same(&Request::Register { queue: 0, start: u64::MAX, len: 3, fixed: None });
+        same(&Request::Open { spec: QueueSpec::new(QueueMode::Session).on(2), context: Some(6), of_library: true });
+        same(&Request::Register { queue: 0, start: u64::MAX, len: 3, region: None, fixed: None });
         let gate = GateId::new(Rank::new(3), 2, 1);
         let values = Values::new(rdma_fabric::barrier::ReduceOp::BfpSum, &[0.5, -0.0]).unwrap();
         same(&Request::StartGate { gate, values });

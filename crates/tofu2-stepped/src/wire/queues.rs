@@ -21,10 +21,11 @@ wire_enum!(MrqKind {
 });
 wire_struct!(Blocks { count, stride });
 
-/// As the descriptor of its first block, the number and stride of the blocks, and the tag.
+/// As the descriptor of its first block, the number and stride of the blocks, the tag, and the slots to advance.
 impl Wire for Posting {
     fn put(&self, words: &mut Vec<u64>) {
-        let mut one = *self;
+        // A descriptor has no room for an advance that is too long, which the queue refuses.
+        let mut one = Posting { sps: 0, ..*self };
         let blocks = match &mut one.command {
             Command::Put { blocks, .. } | Command::Get { blocks, .. } => std::mem::replace(blocks, Blocks::ONE),
             _ => Blocks::ONE,
@@ -32,7 +33,7 @@ impl Wire for Posting {
         let (first, second) = nic::encode(&one);
         words.extend(first);
         second.map(Vec::from).put(words);
-        (blocks, self.tag).put(words);
+        (blocks, (self.tag, self.sps)).put(words);
     }
 
     fn take(words: &mut Reader<'_>) -> Option<Self> {
@@ -43,10 +44,10 @@ impl Wire for Posting {
             None => None,
         };
         let mut posting = nic::decode(first, second)?;
-        let (all, tag) = Wire::take(words)?;
+        let (all, (tag, sps)) = Wire::take(words)?;
         if let Command::Put { blocks, .. } | Command::Get { blocks, .. } = &mut posting.command {
             *blocks = all;
         }
-        Some(Posting { tag, ..posting })
+        Some(Posting { tag, sps, ..posting })
     }
 }
