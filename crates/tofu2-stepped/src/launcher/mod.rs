@@ -5,6 +5,7 @@ mod memory;
 mod process;
 mod replies;
 mod requests;
+mod waits;
 
 use process::Process;
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};

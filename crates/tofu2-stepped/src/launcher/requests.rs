@@ -1,9 +1,10 @@
 //! Performs the requests of one rank on its simulated queues and gates.
 
 use super::{
-    fabric::{FabricState, until_news},
+    fabric::FabricState,
     memory::{Buffer, Image},
     replies::Replies,
+    waits::until_news,
 };
 use crate::{
     TURNS,

@@ -5,6 +5,7 @@ mod fabric;
 mod gates;
 mod link;
 mod parking;
+mod provider;
 mod queue;
 mod regions;
 
