@@ -231,13 +231,14 @@ fn watch_all(part: &Part, mut unknown: Vec<Rank>, start: Option<Duration>) {
     }
 }
 
-/// Publishes the end of a rank's process. Returns the rank and the time if it was lost.
+/// Publishes the end of a rank's process. Returns the rank and the time if it was lost, or has aborted the job and
+/// exited.
 fn ended(part: &Part, rank: Rank) -> Option<(Rank, Instant)> {
-    if part.fate(rank) == Fate::Left {
-        return None;
+    let has_left = part.fate(rank) == Fate::Left;
+    if !has_left {
+        part.lost(&[rank], true);
     }
-    part.lost(&[rank], true);
-    Some((rank, Instant::now()))
+    (!has_left || part.is_aborted()).then(|| (rank, Instant::now()))
 }
 
 #[cfg(test)]

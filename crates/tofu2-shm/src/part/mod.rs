@@ -223,6 +223,11 @@ impl Part {
         }
     }
 
+    /// Returns whether a rank has aborted the job.
+    pub fn is_aborted(&self) -> bool {
+        self.endpoint.job().aborted().is_some()
+    }
+
     /// Returns the process of a rank of this node in the system, once the rank has attached.
     pub fn process_of(&self, rank: Rank) -> Option<u32> {
         let job = self.endpoint.job();
