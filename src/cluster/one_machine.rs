@@ -39,6 +39,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The variables with the number of ranks, and of those on this machine.
 const LOCAL_RANKS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
 const OPEN_MPI_RANKS: &str = "OMPI_COMM_WORLD_SIZE";
+const SLURM_RANKS: &str = "SLURM_STEP_NUM_TASKS";
+const SLURM_NODES: &str = "SLURM_STEP_NUM_NODES";
 
 /// Attaches this process to its job: that of `onesided run`, that of another launcher, or its own.
 ///
@@ -131,11 +133,14 @@ impl Described {
         let Some(found) = found else {
             return Ok(Described { rank: 0, ranks: 1, job: format!("process {}", std::process::id()) });
         };
-        let Some(ranks) = found.ranks().or_else(|| number(OPEN_MPI_RANKS)) else {
+        let ranks_of_launcher = || [OPEN_MPI_RANKS, SLURM_RANKS].iter().find_map(|name| number(name));
+        let Some(ranks) = found.ranks().or_else(ranks_of_launcher) else {
             return refused(format!("{} does not say how many ranks there are", found.launcher()));
         };
         let here = LOCAL_RANKS.iter().find_map(|name| number(name)).unwrap_or(match &found {
             Found::Slurm(Slurm { nodes, .. }) if nodes.len() > 1 => 0,
+            // PMIx is Slurm's.
+            Found::Pmix { .. } if number(SLURM_NODES).is_some_and(|nodes| nodes > 1) => 0,
             _ => ranks,
         });
         if here != ranks {
@@ -258,6 +263,9 @@ mod tests {
         assert_eq!((pmix("3").rank, pmix("3").ranks), (3, 4));
         assert_eq!(pmix("0").hash("number"), pmix("1").hash("number"));
         assert_ne!(pmix("0").hash("number"), pmix("0").hash("secret"));
+        let slurms = [("PMIX_NAMESPACE", "slurm.pmix.1.0"), ("PMIX_RANK", "1"), ("SLURM_STEP_NUM_TASKS", "3")];
+        assert_eq!(described(&slurms).unwrap().ranks, 3);
+        assert!(described(&[&slurms[..], &[("SLURM_STEP_NUM_NODES", "2")]].concat()).is_err());
         let pmi = described(&[("PMI_RANK", "1"), ("PMI_SIZE", "2"), ("PMI_FD", "9")]).unwrap();
         assert_eq!((pmi.rank, pmi.ranks), (1, 2));
         let slurm =

@@ -185,7 +185,7 @@ pub(crate) struct Run {
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) ranks: NonZeroUsize,
     /// The ranks' network: shared memory, or a simulator in virtual time that runs one process at a time,
-    /// for programs over `libtofucom` on Linux.
+    /// for programs over `libtofucom`, `libacp`, BLACS and `onesided::launch` on Linux.
     #[arg(long, value_enum, default_value_t = RunFabric::Shm)]
     pub(crate) fabric: RunFabric,
     /// Virtual time: the machine whose times the network has. Default: fx100.

@@ -13,8 +13,14 @@
 //! poll forever are a deadlock.
 //!
 //! # Memory
-//! A registered buffer stays where it is. The simulator reads and writes it through `/proc/PID/mem`, at
+//! A rank's memory is that of its process: a registered buffer stays where it is, and an allocated region is
+//! mapped there. The simulator stores none of it, so that programs use their pointers. The simulator reads and writes it through `/proc/PID/mem`, at
 //! the moments at which the network does.
+//!
+//! # Fabric
+//! [`SteppedRank::fabric`] is a provider that forwards what the network does. Waits are deferred until the thread
+//! parks, in one request, which ends when the simulator would poll a task of the rank again; so a program takes the
+//! same turns as a task of the simulator.
 //!
 //! # Ends
 //! A process whose socket closes has ended: with code 0 its rank has finished, otherwise it is lost, which

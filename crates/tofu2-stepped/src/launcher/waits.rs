@@ -108,7 +108,11 @@ impl FabricState {
         .await;
         if let ParkUntil::Turn = until {
             self.fabric.compute(self.program.turn()).await;
-            poll_fn(|cx| Poll::Ready(self.collect(operations, &mut parked, cx))).await;
+            poll_fn(|cx| {
+                self.collect(operations, &mut parked, cx);
+                Poll::Ready(())
+            })
+            .await;
         }
         parked
     }
