@@ -14,7 +14,7 @@ use std::{
     ffi::OsString,
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI32, AtomicU64, Ordering::Relaxed},
     },
     time::{Duration, Instant},
@@ -166,25 +166,30 @@ impl Launcher {
 }
 
 /// Runs one rank: performs its requests, one after another, until its process has ended.
-async fn step(fabric: Fabric, processes: &[Mutex<Process>], counts: &Counts) -> ProgramResult<()> {
+async fn step<'a>(fabric: Fabric, processes: &'a [Mutex<Process>], counts: &Counts) -> ProgramResult<()> {
     let Some(process) = processes.get(fabric.rank().index()) else { return Ok(()) };
     let lock = || process.lock().unwrap_or_else(PoisonError::into_inner);
+    let ended = |lock: &dyn Fn() -> MutexGuard<'a, Process>| -> ProgramResult<()> {
+        let ended = lock().ended();
+        if let Err(failed) = &ended {
+            let _ = counts.code.compare_exchange(0, failed.code(), Relaxed, Relaxed);
+        }
+        Ok(ended?)
+    };
     let mut state =
         RankState::new(fabric, lock().memory(), counts.deregistered.clone()).ok_or("a rank that is not simulated")?;
     loop {
         let Some(request) = lock().receive()? else {
             counts.deregistered.fetch_add(1, Relaxed);
-            return lock()
-                .ended()
-                .inspect_err(|ended| {
-                    let _ = counts.code.compare_exchange(0, ended.code(), Relaxed, Relaxed);
-                })
-                .map_err(Into::into);
+            return ended(&lock);
         };
         counts.requests.fetch_add(1, Relaxed);
         let has_reply = request.has_reply();
         let reply = state.perform(request).await;
-        state.check_memory()?;
+        if let Err(error) = state.check_memory() {
+            // The memory of a process that is being killed is the first to go.
+            return if lock().ends_soon() { ended(&lock) } else { Err(error.into()) };
+        }
         if has_reply {
             lock().reply(&reply)?;
         }

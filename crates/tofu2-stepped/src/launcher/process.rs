@@ -116,6 +116,17 @@ impl Process {
         }
     }
 
+    /// Returns whether the process has ended, or does so within [`LOOK`].
+    pub(super) fn ends_soon(&mut self) -> bool {
+        let begun = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if begun.elapsed() < LOOK => std::thread::sleep(LOOK / 100),
+                ended => return !matches!(ended, Ok(None)),
+            }
+        }
+    }
+
     /// Waits for the end of the process, whose socket is closed.
     pub(super) fn ended(&mut self) -> Result<(), Failed> {
         match self.child.wait() {
