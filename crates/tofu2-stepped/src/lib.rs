@@ -7,7 +7,7 @@
 //! request on, and the order of all requests is that of virtual time: equal programs give equal runs.
 //!
 //! # Time
-//! A process's computation takes no virtual time. A post takes what the platform says. A poll that finds
+//! A process's computation takes no virtual time. A post takes the time in the platform's table. A poll that finds
 //! nothing takes one turn of a polling loop; after two in a row a poll waits for the rank's next report or
 //! write to its memory, for at most 1 ms, and after some thousands without a limit, so that ranks that
 //! poll forever are a deadlock.
@@ -18,7 +18,7 @@
 //! the moments at which the network does.
 //!
 //! # Fabric
-//! [`SteppedRank::fabric`] is a provider that forwards what the network does. Waits are deferred until the thread
+//! [`SteppedRank::fabric`] is a provider that forwards the operations of the network. Waits are deferred until the thread
 //! parks, in one request, which ends when the simulator would poll a task of the rank again; so a program takes the
 //! same turns as a task of the simulator.
 //!

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// something happens, so that ranks that wait forever are a deadlock.
 const SHORT_PARKS: u32 = 4096;
 
-/// What a rank's futures wait for.
+/// The events for which a rank's futures wait.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
     /// Operations that are in flight, as of the time when time last passed.
@@ -43,7 +43,7 @@ pub(super) struct Deferred {
     failure: Option<FabricError>,
 }
 
-/// What a park begins.
+/// The waits that a park begins.
 #[derive(Debug)]
 pub(super) struct NextPark {
     pub(super) operations: Vec<u64>,
@@ -159,7 +159,7 @@ impl Deferred {
         self.until = until;
     }
 
-    /// Returns what to park for; `None` if the futures have to be polled again before.
+    /// Returns the events to park for; `None` if the futures have to be polled again before.
     pub(super) fn next_park(&mut self) -> Option<NextPark> {
         if take(&mut self.is_written) || self.failure.is_some() {
             return None;

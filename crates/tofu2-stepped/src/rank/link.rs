@@ -15,7 +15,7 @@ use std::{
 };
 use tofu2_shm::park_by;
 
-/// The connection, and what the rank knows of the simulation.
+/// The connection, and the rank's knowledge of the simulation.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) rank: Rank,
@@ -79,7 +79,7 @@ impl Link {
         if let Some(lost) = lost {
             self.lost.store(lost.number() + 1, Relaxed);
         }
-        // Release: pairs with the acquire of those who compare it.
+        // Release: pairs with the acquire of the threads that compare it.
         self.deregistered.store(deregistered, Release);
         outcome
     }

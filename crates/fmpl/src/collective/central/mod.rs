@@ -15,7 +15,7 @@
 //! | gone | 1 + the last mark of each tally that member 0 passed before it dropped its memory |
 //! | result | of a reduction |
 //! | slots | of broadcasts |
-//! | rows | one for each member: what it contributes to a reduction |
+//! | rows | one for each member, with its contribution to a reduction |
 //!
 //! # When a member leaves
 //! It writes this to a word of each member. A member that waits depends on one that has not arrived
@@ -156,7 +156,7 @@ impl Central {
         if memory.region != *region {
             return error;
         }
-        // Its last word, or the report of the loss, is under way.
+        // Its last word, or the report of the loss, is in flight.
         let deps = Deps::Step { writer: *rank, group: comm.listed.as_deref() };
         let gone = comm.fabric.wait_until(&self.arrivals.gone, deps, |mark| mark != 0);
         match self.unless_left(comm, deps, gone).await {
@@ -186,11 +186,11 @@ impl Central {
             }
             let gone = fabric.load(&tally.gone)?;
             let missing = match tally.missing(fabric, mark).await {
-                // All have passed the mark: the write is under way.
+                // All have passed the mark: the write is in flight.
                 _ if gone > mark => None,
                 _ if gone > 0 => Some(0),
                 Ok(missing) => missing,
-                // Member 0 drops its memory: its last mark is under way.
+                // Member 0 drops its memory: its last mark is in flight.
                 Err(error) if is_dropped(&error) => Some(0),
                 Err(error) => return Err(error),
             };

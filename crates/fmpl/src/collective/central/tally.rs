@@ -7,10 +7,10 @@ use rdma_fabric::{Fabric, GroupMemory, LocalWord, PutOrder, Rank, RemoteAddr, Re
 /// order.
 ///
 /// A member passes a mark only when all have passed the one before the last, so at most two marks are
-/// under way: odd and even ones have a counter each.
+/// pending: odd and even ones have a counter each.
 ///
 /// When member 0 drops its tally, which frees the counters, it writes its last mark to every other
-/// member: those that wait for a later one wait in vain. It does not after the loss of a member, which
+/// member: those that wait for a later one return an error. It does not after the loss of a member, which
 /// the others detect by themselves.
 pub(super) struct Tally {
     fabric: Fabric,
