@@ -49,9 +49,9 @@ pub enum Algorithm {
     /// network: barriers whose members do not fill one together.
     Mixed,
     /// A counter at member 0, by which the last member to arrive releases the others: barriers, and
-    /// broadcasts and reductions to all of up to 192 bytes. Longer ones use the tree. For
-    /// communicators of up to 256 members whose ranks outnumber the CPUs. Rules that select it apply to all
-    /// lengths.
+    /// broadcasts and reductions to all of up to 192 bytes. Longer ones use the tree. For jobs of up to 256
+    /// ranks that outnumber the CPUs, in the [world](crate::Fmpl::world); communicators created later use the
+    /// tree. Rules that select it apply to all lengths.
     Central,
 }
 

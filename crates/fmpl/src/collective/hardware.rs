@@ -40,7 +40,8 @@ impl Hardware {
         if in_boxes && table.wants(Algorithm::Mixed, members) {
             memories.boxes = Some(Boxes::memory(fabric).await?);
         }
-        if caps.atomics != Atomics::None && table.wants(Algorithm::Central, members) {
+        // A program may create thousands of communicators, and a rank has a limited number of regions.
+        if members.is_some() && caps.atomics != Atomics::None && table.wants(Algorithm::Central, members) {
             memories.central = Some(Central::memory(fabric).await?);
         }
         Ok(memories)

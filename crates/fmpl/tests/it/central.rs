@@ -56,6 +56,7 @@ fn short_collectives_meet_at_a_counter() {
             }
             rounds(fmpl.world()).await?;
             let me = fabric.rank().index() as u64;
+            // The tree.
             let some = fmpl.create(Some(me % 2), 20 - me).await?.expect("all join one");
             rounds(&some).await?;
             some.finish().await?;
