@@ -74,7 +74,7 @@ impl Hardware {
         if let Some(memory) = memories.central
             && wants(Algorithm::Central)
         {
-            hardware.central = Central::new(group, memory)?;
+            hardware.central = Central::new(group, memory).await?;
         }
         let has = |algorithm| match algorithm {
             Algorithm::Tree => true,

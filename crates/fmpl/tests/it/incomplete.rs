@@ -91,6 +91,8 @@ fn a_collective_that_is_dropped_ends_all_collectives() {
                     assert_eq!(now(world.allreduce(&span, Op::Sum)), None);
                     for other in (0..members).filter(|other| *other != leaver) {
                         world.send(&[1], other, 1).await?;
+                    }
+                    for other in (0..members).filter(|other| *other != leaver) {
                         world.recv(&span, other, 1).await?;
                     }
                 } else {

@@ -94,11 +94,27 @@ impl Central {
     }
 
     /// Resolves memory at all members; `None` if there are too many.
-    pub(crate) fn new(group: &Group, memory: GroupMemory) -> Result<Option<Self>> {
-        let (fabric, members) = (group.fabric(), group.len());
-        if members > MEMBERS {
+    pub(crate) async fn new(group: &Group, memory: GroupMemory) -> Result<Option<Self>> {
+        if group.len() > MEMBERS {
             return Ok(None);
         }
+        let fabric = group.fabric();
+        let left = fabric.local_word::<u64>(memory.at(fabric.rank(), LEFT as u64)?)?;
+        match Self::resolved(group, memory.clone()) {
+            Err(FmplError::Fabric(error @ FabricError::StaleRegion { rank, .. })) => {
+                // That rank has failed before this one has begun, perhaps by a loss that is reported soon.
+                let deps = Deps::Step { writer: rank, group: None };
+                match fabric.wait_until(&left, deps, |member| member != 0).await {
+                    Ok(_) | Err(FabricError::PeersLeft) => Err(error.into()),
+                    Err(loss) => Err(loss.into()),
+                }
+            }
+            resolved => resolved.map(Some),
+        }
+    }
+
+    fn resolved(group: &Group, memory: GroupMemory) -> Result<Self> {
+        let (fabric, members) = (group.fabric(), group.len());
         let ranks: Vec<Rank> = (0..members).map(|member| group.rank(member)).collect::<Result<_, _>>()?;
         let me = group.me();
         let at = |member: usize, offset: usize| memory.at(ranks[member], offset as u64);
@@ -111,7 +127,7 @@ impl Central {
         };
         let tally = |offset: usize, gone: usize| Tally::new(fabric, &memory, &ranks, me, (offset, gone));
         let rows = TALLIES + 2 * Tally::bytes(members);
-        Ok(Some(Central {
+        Ok(Central {
             left: fabric.local_word(at(me, LEFT)?)?,
             arrivals: tally(TALLIES, GONE)?,
             round: 0,
@@ -138,7 +154,7 @@ impl Central {
                 number: 0,
             },
             memory,
-        }))
+        })
     }
 
     /// Returns the words at all other members that record which member has left.
