@@ -23,6 +23,11 @@ pub(crate) struct Memories {
 }
 
 impl Hardware {
+    /// Does not notify members that may wait at the counter when it is dropped.
+    pub(crate) fn silence(&mut self) {
+        self.central.iter_mut().for_each(Central::silence);
+    }
+
     /// Allocates the memory for multicasts, as far as communicators with `members` members (or with any
     /// number) use them. Collective over the job.
     pub(crate) async fn memory(fabric: &Fabric, options: &Options, members: Option<usize>) -> Result<Memories> {

@@ -42,9 +42,7 @@ impl Collectives {
 
     /// Declares that no member waits for another one.
     pub(crate) fn finish(&mut self) {
-        if let Some(central) = self.hardware.as_mut().and_then(|hardware| hardware.central.as_mut()) {
-            central.silence();
-        }
+        self.hardware.iter_mut().for_each(|hardware| hardware.silence());
     }
 
     /// Returns the number of bytes of the multicast buffers; 0 also while a collective by hardware
@@ -184,9 +182,9 @@ impl Part<'_> {
             let member = if let FmplError::MemberLeft { member } = error { *member } else { self.comm.me() };
             if !matches!(error, FmplError::Fabric(FabricError::PeerLost { .. })) {
                 self.take_leave(member).await;
-            } else if let Some(central) = self.hardware.as_mut().and_then(|hardware| hardware.central.as_mut()) {
+            } else {
                 // Each member detects it by itself.
-                central.silence();
+                self.hardware.iter_mut().for_each(|hardware| hardware.silence());
             }
         }
         self.over = true;

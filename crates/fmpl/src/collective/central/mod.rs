@@ -201,14 +201,16 @@ impl Central {
                 return Ok(());
             }
             let gone = fabric.load(&tally.gone)?;
-            let missing = match tally.missing(fabric, mark).await {
+            let missing = match gone {
+                0 => match tally.missing(fabric, mark).await {
+                    Ok(missing) => missing,
+                    // Member 0 drops its memory: its last mark is in flight.
+                    Err(error) if is_dropped(&error) => Some(0),
+                    Err(error) => return Err(error),
+                },
                 // All have passed the mark: the write is in flight.
                 _ if gone > mark => None,
-                _ if gone > 0 => Some(0),
-                Ok(missing) => missing,
-                // Member 0 drops its memory: its last mark is in flight.
-                Err(error) if is_dropped(&error) => Some(0),
-                Err(error) => return Err(error),
+                _ => Some(0),
             };
             let deps = match missing {
                 Some(member) => Deps::Step { writer: comm.rank(member)?, group },

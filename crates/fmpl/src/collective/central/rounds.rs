@@ -26,7 +26,7 @@ use rdma_fabric::{Fabric, FabricError, LocalSpan, provider::Boxed};
 /// The words of a row's header: the round, and the number of bytes, of which the row holds up to
 /// [`MOST`].
 type Given = [u64; 2];
-/// The words of a result's header: the round, and its [`Verdict`].
+/// The words of a result's header: the round, one of the constants below, and its details.
 type Verdict = [u64; 6];
 
 /// Verdicts, followed for the last by two members and their numbers of bytes.

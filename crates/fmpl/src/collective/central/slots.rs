@@ -14,7 +14,7 @@ use crate::{
     cost,
 };
 use core::fmt;
-use rdma_fabric::{Deps, LocalSpan, LocalWord, RemoteSpan, RemoteWord, provider::Boxed};
+use rdma_fabric::{Deps, LocalSpan, LocalWord, PutOrder, RemoteSpan, RemoteWord, provider::Boxed};
 
 /// The number of slots of each member.
 pub(super) const COUNT: usize = 64;
@@ -120,8 +120,9 @@ impl Central {
         if number.is_multiple_of(REPORT) && taken.pass(&comm.fabric, *number / REPORT).await? {
             comm.fabric.store(freed, *number)?;
             announce(&comm.fabric, freeing, *number).await?;
-            if !comm.fabric.caps().puts_in_order {
-                // The next one to announce must not be overtaken.
+            if comm.fabric.caps().put_order != PutOrder::AllTargets {
+                // The next announcement, perhaps of another member, follows this member's next mark: this one must
+                // not overtake it.
                 comm.fabric.flush_all().await?;
             }
         }

@@ -92,9 +92,7 @@ impl Tally {
         }
         Ok(found.filter(|member| *member != self.me))
     }
-}
 
-impl Tally {
     /// Drops it without a message to the others.
     pub(super) fn silence(&mut self) {
         self.farewells = Box::default();
