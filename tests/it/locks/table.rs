@@ -24,10 +24,11 @@ const UNNOTICED: &str = "a lost holder is waited for until a deadline";
 
 /// Files under `crates` and `lab` that explore and otherwise test the lock.
 const QUEUED: &[&str] =
-    &["checks/src/lock/queued.rs", "rma-lock/tests/it/loom/jobs.rs", "rma-lock/tests/it/threads.rs"];
+    &["checks/src/lock/queued.rs", "rma-lock/tests/models/loom/jobs.rs", "rma-lock/tests/it/threads.rs"];
 const BACK_OFF: &[&str] =
     &["checks/src/lock/back_off.rs", "rma-lock/tests/it/back_off.rs", "rma-lock/tests/it/threads.rs"];
-const NODES: &[&str] = &["checks/src/lock/nodes.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
+const NODES: &[&str] =
+    &["checks/src/lock/nodes.rs", "rma-lock/tests/models/loom/nodes.rs", "rma-lock/tests/it/nodes.rs"];
 
 /// Each lock, the effect on it when a member other than the home is lost, and the files that
 /// explore and otherwise test it.
@@ -38,7 +39,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 11] = [
         &[
             "checks/src/lock/queued.rs",
             "checks/src/lock/crashes.rs",
-            "rma-lock/tests/it/loom/jobs.rs",
+            "rma-lock/tests/models/loom/jobs.rs",
             "rma-lock/tests/it/threads.rs",
         ],
     ),
@@ -53,7 +54,7 @@ const LOCKS: [(LockKind, &str, &[&str]); 11] = [
     (
         LockKind::Indicator,
         WAITS_END,
-        &["checks/src/lock/indicator.rs", "rma-lock/tests/it/loom/nodes.rs", "rma-lock/tests/it/threads.rs"],
+        &["checks/src/lock/indicator.rs", "rma-lock/tests/models/loom/nodes.rs", "rma-lock/tests/it/threads.rs"],
     ),
     (
         LockKind::Recoverable,

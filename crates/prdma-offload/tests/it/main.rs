@@ -1,11 +1,9 @@
 //! The crate as used by programs: layouts and topologies compared with oracles, exchanges and
-//! collectives over threads and in virtual time, small jobs under every delivery order and under
-//! loom, and counts of the costs of calls.
+//! collectives over threads and in virtual time, and counts of the costs of calls.
 
 mod by_node;
 mod claims;
 mod collectives;
-mod delivery;
 mod forged_pointers;
 mod in_step;
 mod issue;
@@ -24,20 +22,6 @@ mod counts {
     mod charges;
     mod looks;
     mod rounds;
-}
-mod loom {
-    //! Whole exchanges without control queues under loom: the engine's own code, and data for which
-    //! loom detects every race.
-    //!
-    //! The explorer of delivery orders ([`crate::delivery`]) assumes sequentially consistent
-    //! memory. Here it is not: data are ordered against READY and END by the releases and acquires
-    //! of the protocol's operations, and a load may be stale. Requests are made before the model
-    //! starts; it explores starts, waits and the data that leave in them. Each test states its
-    //! preemption bound.
-
-    mod exchange;
-    mod right;
-    mod wrong;
 }
 mod topologies {
     //! Topologies: local properties, and collectives over threads and in virtual time, compared

@@ -1,13 +1,10 @@
-//! Tests of the locks' guarantees over every fabric except processes: under the explorer of
-//! delivery orders and under loom, against their models, in virtual time and over threads.
+//! Tests of the locks' guarantees against their models, in virtual time and over threads.
 
 mod back_off;
-mod delivery;
 mod dropping;
 mod guards;
 mod holder_limit;
 mod locked;
-mod loom;
 mod nodes;
 mod oracle;
 mod recovery;
