@@ -12,6 +12,10 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     pub(crate) fn contains(&self, member: usize) -> bool {
         self.members.binary_search(&member).is_ok()
     }

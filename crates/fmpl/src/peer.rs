@@ -6,7 +6,7 @@ use crate::{
     area::Ends,
     spool::{Queue, Reading},
 };
-use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan};
+use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan, RemoteWord};
 use std::collections::VecDeque;
 
 /// The state of one peer.
@@ -14,6 +14,9 @@ pub(crate) struct Peer {
     /// Its number.
     pub(crate) member: usize,
     pub(crate) ends: Ends,
+    /// The word that this member changes after an offer to a receive from any sender, once it is
+    /// resolved.
+    pub(crate) doorbell: Option<RemoteWord<u64>>,
     pub(crate) channels: Box<[ChannelState]>,
     pub(crate) any: AnyIndex,
     pub(crate) slot: AnySlot,

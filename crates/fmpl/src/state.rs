@@ -2,7 +2,7 @@
 
 use crate::{
     Direction, FmplError, Result,
-    any::AnySlot,
+    any::{AnySlot, Senders},
     area::Ends,
     collective::Collectives,
     losses::Lost,
@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub(crate) watching: Vec<Waker>,
     /// The area at which a receive from any sender starts its search.
     pub(crate) turn: usize,
+    /// What such a receive reads of this member's memory, once it is resolved.
+    pub(crate) senders: Option<Senders>,
     /// The number of indices; the channels after them are those for unknown senders.
     pub(crate) indices: usize,
     pub(crate) collectives: Collectives,
@@ -96,6 +98,7 @@ impl State {
             changes: 0,
             watching: Vec::new(),
             turn: 0,
+            senders: None,
             indices,
             collectives,
         }
@@ -123,6 +126,7 @@ impl State {
         self.peers.push(Peer {
             member,
             ends,
+            doorbell: None,
             channels: (0..channels).map(|_| ChannelState::default()).collect(),
             any: AnyIndex::default(),
             slot: AnySlot::default(),

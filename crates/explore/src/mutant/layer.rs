@@ -32,7 +32,7 @@ pub(super) struct Mutated {
 pub(super) struct State {
     pub(super) mutant: Box<dyn Mutant>,
     /// Stores held back until an atomic completes.
-    pub(super) held: RefCell<Vec<(RemoteAddr, u64)>>,
+    pub(super) held: RefCell<Vec<(RemoteAddr, Box<[u8]>)>>,
     /// Puts held back until a word lets them go.
     later: RefCell<Vec<Later>>,
     /// Operations in flight. Their tokens are not those of the fabric below.
@@ -153,9 +153,17 @@ impl Mutated {
 
     /// Executes the stores that were held back.
     pub(super) fn catch_up(&self) {
-        for (addr, bits) in self.held.borrow_mut().drain(..) {
-            let word = self.below.local_word::<u64>(addr).expect("resolved before");
-            self.below.store(&word, bits).expect("registered");
+        for (addr, bytes) in self.held.borrow_mut().drain(..) {
+            match word_bits(&bytes) {
+                Some(bits) => {
+                    let word = self.below.local_word::<u64>(addr).expect("resolved before");
+                    self.below.store(&word, bits).expect("registered");
+                }
+                None => {
+                    let span = self.below.local_span::<u8>(addr, bytes.len()).expect("resolved before");
+                    self.below.write(&span, &bytes).expect("registered");
+                }
+            }
         }
     }
 }
@@ -175,10 +183,12 @@ impl Provider for Mutated {
     }
 
     fn write(&self, to: &Place, from: &[u8], waited: bool) -> Result<()> {
-        if let Some(bits) = word_bits(from)
-            && self.mutant.late(to.addr(), bits)
-        {
-            self.held.borrow_mut().push((to.addr(), bits));
+        let is_late = match word_bits(from) {
+            Some(bits) => self.mutant.late(to.addr(), bits),
+            None => self.mutant.late_bytes(to.addr()),
+        };
+        if is_late {
+            self.held.borrow_mut().push((to.addr(), from.into()));
             return Ok(());
         }
         self.provider().write(to, from, waited)

@@ -68,6 +68,11 @@ pub trait Mutant: fmt::Debug + 'static {
     fn late(&self, _addr: RemoteAddr, _bits: u64) -> bool {
         false
     }
+    /// Returns whether a store to local memory of any other length is delayed as by
+    /// [`late`](Mutant::late).
+    fn late_bytes(&self, _addr: RemoteAddr) -> bool {
+        false
+    }
     /// Returns whether the remaining work of a dropped future is executed.
     fn detaches(&self) -> bool {
         true

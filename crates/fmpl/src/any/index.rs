@@ -2,7 +2,7 @@
 
 use crate::{
     Communicator, Received, Receiving, Result,
-    area::{Channel, Ends, Kind},
+    area::{Channel, Ends},
     cost,
     state::{ChannelId, State},
 };
@@ -154,7 +154,7 @@ impl ReceivingAny<'_> {
                 continue;
             }
             let flag = Channel::new(&self.comm.fabric, &peer.ends, channel).flag(known.received)?;
-            if flag.or_else(|| known.reading.record(known.received)).is_some_and(|flag| flag.kind == Kind::Offered) {
+            if flag.or_else(|| known.reading.record(known.received)).is_some_and(|flag| flag.kind.is_offer()) {
                 known.receiving = true;
                 return Ok(Some(ChannelId { peer: self.peer, channel }));
             }

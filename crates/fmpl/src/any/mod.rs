@@ -41,12 +41,14 @@
 
 mod changes;
 mod direct;
+mod immediate;
 mod index;
 mod offers;
 mod slot;
 mod source;
 
 pub use direct::ReceivingAnyDirect;
+pub(crate) use immediate::Senders;
 pub use index::ReceivingAny;
 pub(crate) use offers::TakenOffers;
 pub(crate) use slot::{AnySlot, SlotHeader};

@@ -2,7 +2,7 @@
 
 use crate::{
     Result,
-    area::{Channel, Ends, Kind, Slot},
+    area::{Channel, Ends, Slot},
     state::Peer,
 };
 use rdma_fabric::Fabric;
@@ -80,7 +80,7 @@ impl Offers {
         let (mut waiting, mut is_next) = (0, known.reading.record(next).is_some());
         for n in [next, next + 1].into_iter().filter(|n| known.offers.last != Some(*n)) {
             match end.flag(n)? {
-                Some(flag) if flag.kind == Kind::Offered => {
+                Some(flag) if flag.kind.is_offer() => {
                     (waiting, is_next) = (waiting + 1, is_next || n == next);
                     self.is_header_used |= peer.slot.is_used_before(flag.before);
                 }

@@ -1,26 +1,39 @@
 //! Messages for receivers that do not specify their sender.
 
+use super::immediate::{RecvAny, SendAny};
 use crate::{
     Communicator, FmplError, Received, Receiving, Result,
-    area::{Channel, Kind, Layout},
+    area::{Channel, Layout},
     cost,
     state::ChannelId,
 };
-use rdma_fabric::{FabricError, LocalSpan, Pod};
+use core::future::Future;
+use rdma_fabric::{FabricError, LocalSpan, Pod, fast_path::fast_path};
 
 impl Communicator {
     /// Sends a message to a receive from any sender (`fmpl_send_any`); such a receive does not
-    /// match messages of [`Communicator::send`]. The message is copied. With a
+    /// match messages of [`Communicator::send`]. The message is copied; one of up to 16 bytes travels in its offer,
+    /// so the receiver needs no transfer. With a
     /// [spool](crate::Options::spool), the send completes when the spool has room for the message;
     /// without one, or if the message is longer than the spool, when the message has been received.
     ///
     /// # Errors
     /// As [`Communicator::send`]; the indices are [those for unknown
     /// senders](crate::Options::any_indices).
-    pub async fn send_any<T: Pod>(&self, source: &[T], to: usize, index: usize) -> Result<()> {
+    #[inline(always)]
+    pub fn send_any<'a, T: Pod>(
+        &'a self,
+        source: &'a [T],
+        to: usize,
+        index: usize,
+    ) -> impl Future<Output = Result<()>> + use<'a, T> {
+        fast_path(SendAny { comm: self, bytes: bytemuck::cast_slice(source), to, index }, SendAny::slow)
+    }
+
+    pub(super) async fn send_any_later(&self, bytes: &[u8], to: usize, index: usize) -> Result<()> {
         let channel = self.any_channel_of(index)?;
         let id = ChannelId { peer: self.met(to).await?, channel };
-        self.send_offered(bytemuck::cast_slice(source), id, to).await
+        self.send_offered(bytes, id, to).await
     }
 
     fn any_channel_of(&self, index: usize) -> Result<usize> {
@@ -43,10 +56,20 @@ impl Communicator {
     /// [`FmplError::NoSuchIndex`], [`FmplError::TooLong`], [`FmplError::NoneLeft`], [`FmplError::Fabric`].
     /// [`FmplError::Cut`] if the sender has dropped its communicator together with the message, which is
     /// reported once.
-    pub async fn recv_any<T: Pod>(&self, into: &LocalSpan<T>, index: usize) -> Result<Received> {
-        let (into, channel) = (into.as_bytes()?, self.any_channel_of(index)?);
+    #[inline(always)]
+    pub fn recv_any<'a: 'b, 'b, T: Pod>(
+        &'a self,
+        into: &'b LocalSpan<T>,
+        index: usize,
+    ) -> impl Future<Output = Result<Received>> + use<'a, 'b, T> {
+        fast_path(RecvAny { comm: self, into, index }, RecvAny::slow)
+    }
+
+    pub(super) async fn recv_any_later(&self, into: LocalSpan<u8>, index: usize) -> Result<Received> {
+        let channel = self.any_channel_of(index)?;
         let me = self.memory.member(self.me())?;
         let doorbell = self.fabric.local_word::<u64>(self.memory.at(me, Layout::DOORBELL as u64)?)?;
+        self.find_senders()?;
         self.fabric.charge(cost::INIT).await;
         let living = self.living()?;
         loop {
@@ -101,7 +124,7 @@ impl Communicator {
                 let known = &mut peer.channels[channel];
                 let flag = Channel::new(&self.fabric, &peer.ends, channel).flag(known.received)?;
                 let flag = flag.or_else(|| known.reading.record(known.received));
-                if known.receiving || flag.is_none_or(|flag| flag.kind != Kind::Offered) {
+                if known.receiving || flag.is_none_or(|flag| !flag.kind.is_offer()) {
                     return Ok::<_, FmplError>(None);
                 }
                 known.receiving = true;

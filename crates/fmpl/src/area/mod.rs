@@ -10,7 +10,7 @@
 //!  32..48   flags    of the last two messages to this member: arrived, or waiting to be fetched
 //!  48..56   taken    the number of this member's offered messages that it has taken
 //!  56..64   queued   the number of messages in its queue
-//!  64..112  offers   the locations of the two messages of the flags
+//!  64..112  offers   the locations of the two messages of the flags, or the messages
 //!  112..128 queue    the location where its queue begins
 //! ```
 //!
@@ -25,6 +25,7 @@
 
 mod channel;
 mod contact;
+mod inline;
 mod layout;
 mod node;
 mod record;
@@ -32,8 +33,9 @@ mod slot;
 mod staged;
 mod supplied;
 
-pub(crate) use channel::{Channel, Ends, PostedOffer, Queued, Taken};
+pub(crate) use channel::{Channel, Ends, OfferNow, PostedOffer, Queued, Taken};
 pub(crate) use contact::meet;
+pub(crate) use inline::INLINE;
 pub(crate) use layout::{Layout, OFFERS};
 pub(crate) use node::{NODE, Node};
 pub(crate) use record::{Kind, Record};

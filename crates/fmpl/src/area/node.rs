@@ -33,7 +33,7 @@ impl Node {
     pub(crate) fn of_words(words: [u64; WORDS], owner: Rank) -> Self {
         let [n, bytes, region, offset, next_region, next_offset] = words;
         let region = RegionKey::from_bits(region);
-        let record = Record { kind: Kind::Offered, bytes: bytes as usize, region, offset, before: 0 };
+        let record = Record { kind: Kind::Offered, bytes: bytes as usize, region, offset, before: 0, tail: 0 };
         Node {
             n,
             record,
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_node_is_read_as_it_was_written() {
         let (rank, region) = (Rank::new(3), RegionKey { index: 7, generation: u32::MAX });
-        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5, before: 0 };
+        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5, before: 0, tail: 0 };
         let node = Node { n: 1 << 50, record, next: RemoteAddr { rank, region, offset: 1 << 44 } };
         assert_eq!(Node::of_words(node.to_words(), rank), node);
     }

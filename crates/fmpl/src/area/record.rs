@@ -1,5 +1,6 @@
 //! The records that two members exchange about one message.
 
+use super::inline::inline_length;
 use rdma_fabric::{LocalSpan, Rank, RegionKey, RemoteAddr};
 
 /// The kind of a record.
@@ -20,6 +21,16 @@ pub(crate) enum Kind {
     Differs = 6,
     /// A receive is posted as by `Posted`, for the next `bytes` bytes of a message that may be longer.
     Window = 7,
+    /// The message is in this record ([`Record::inline`]).
+    Inline = 8,
+}
+
+impl Kind {
+    /// Returns whether the record offers a message, which its receiver reports as taken.
+    #[inline(always)]
+    pub(crate) fn is_offer(self) -> bool {
+        matches!(self, Kind::Offered | Kind::Inline)
+    }
 }
 
 /// The address of registered bytes, and their state.
@@ -33,11 +44,15 @@ pub(crate) struct Record {
     /// the slot, the number of offers that its receiver had seen ([`crate::any`]). Both are known
     /// modulo 2^32. Of no meaning in other records.
     pub(crate) before: u32,
+    /// The last bytes of a message that is in its record; otherwise 0.
+    pub(crate) tail: u16,
 }
 
 const TAG: u32 = 48;
 const LOW: u64 = (1 << TAG) - 1;
 const KIND: u32 = 44;
+/// In the first word of an inline message, the position of its tail; below it is its length.
+pub(super) const TAIL: u32 = 8;
 
 /// Returns the upper bits of all words about message `n`, which counts from 0. They differ from
 /// those of the previous 65,535 messages, and from those of memory that has never been written.
@@ -67,7 +82,7 @@ impl Record {
     pub(crate) fn to_words(self, n: u64) -> [u64; 4] {
         let tag = tag(n);
         let RegionKey { index, generation } = self.region;
-        let first = Record::first_word(self.kind, self.bytes, n);
+        let first = Record::first_word(self.kind, self.bytes | usize::from(self.tail) << TAIL, n);
         let [low, high] = [self.before & 0xffff, self.before >> 16].map(|half| u64::from(half) << 32);
         [first, tag | self.offset & LOW, tag | low | u64::from(index), tag | high | u64::from(generation)]
     }
@@ -85,7 +100,9 @@ impl Record {
         let region = RegionKey { index: words[2] as u32, generation: words[3] as u32 };
         let [low, high] = [words[2], words[3]].map(|word| (word >> 32) as u32 & 0xffff);
         let (offset, before) = (words[1] & LOW, high << 16 | low);
-        let record = Record { region, offset, before, ..Record::of_length(Record::kind_of(words[0]), words[0]) };
+        let kind = Record::kind_of(words[0]);
+        let length = if kind == Kind::Inline { inline_length(words[0]) } else { Record::of_length(kind, words[0]) };
+        let record = Record { region, offset, before, ..length };
         words[1..].iter().all(|word| is_about(*word, n)).then_some(record)
     }
 
@@ -93,7 +110,7 @@ impl Record {
     #[inline(always)]
     pub(crate) fn of_first_word(word: u64) -> Option<Record> {
         let kind = Record::kind_of(word);
-        let has_more = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs | Kind::Window);
+        let has_more = matches!(kind, Kind::Posted | Kind::Offered | Kind::Differs | Kind::Window | Kind::Inline);
         (!has_more).then(|| Record::of_length(kind, word))
     }
 
@@ -112,6 +129,7 @@ impl Record {
             5 => Kind::NotThere,
             6 => Kind::Differs,
             7 => Kind::Window,
+            8 => Kind::Inline,
             // Any other value that a peer may write.
             _ => Kind::TooLong,
         }
@@ -119,15 +137,20 @@ impl Record {
 
     #[inline(always)]
     fn of_length(kind: Kind, word: u64) -> Record {
-        let region = RegionKey { index: 0, generation: 0 };
-        Record { kind, bytes: (word & ((1 << KIND) - 1)) as usize, region, offset: 0, before: 0 }
+        Record::without_address(kind, (word & ((1 << KIND) - 1)) as usize)
+    }
+
+    /// Creates a record that has no address.
+    #[inline(always)]
+    pub(crate) fn without_address(kind: Kind, bytes: usize) -> Record {
+        Record { kind, bytes, region: RegionKey { index: 0, generation: 0 }, offset: 0, before: 0, tail: 0 }
     }
 
     /// Creates a record about this member's own memory.
     #[inline(always)]
     pub(crate) fn of_span(kind: Kind, span: &LocalSpan<u8>) -> Record {
         let at = span.addr();
-        Record { kind, bytes: span.len(), region: at.region, offset: at.offset, before: 0 }
+        Record { kind, bytes: span.len(), region: at.region, offset: at.offset, before: 0, tail: 0 }
     }
 
     /// Returns the address, in `rank`'s memory.
@@ -144,7 +167,8 @@ mod tests {
     #[test]
     fn a_record_is_read_only_when_it_is_whole() {
         let region = RegionKey { index: u32::MAX, generation: 7 };
-        let record = Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5 << 40, before: 0xfedc_ba98 };
+        let record =
+            Record { kind: Kind::Offered, bytes: 1 << 40, region, offset: 5 << 40, before: 0xfedc_ba98, tail: 0 };
         let words = record.to_words(65_535);
         assert_eq!(Record::of_words(words, 65_535), Some(record));
         for missing in 0..4 {

@@ -33,7 +33,8 @@ pub(crate) struct Differ {
 impl Differ {
     fn to_record(self) -> Record {
         let region = RegionKey { index: self.member as u32, generation: self.other as u32 };
-        Record { kind: Kind::Differs, bytes: self.bytes, region, offset: self.other_bytes as u64, before: 0 }
+        let length = Record::without_address(Kind::Differs, self.bytes);
+        Record { region, offset: self.other_bytes as u64, ..length }
     }
 
     fn of_record(Record { bytes, region, offset, .. }: Record) -> Self {
@@ -145,7 +146,7 @@ impl<'a> Edge<'a> {
         let (channel, n) = (self.channel(way), self.with(way, |channel| channel.received)?);
         if n % HEADERS == 0 {
             // No receive reads it: it keeps an older header from being mistaken for a later one.
-            let none = Record { kind: Kind::NotThere, bytes: 0, region: RegionKey::from_bits(0), offset: 0, before: 0 };
+            let none = Record::without_address(Kind::NotThere, 0);
             self.named(channel.put_header(n, none).await)?;
             self.comm.fabric.flush(channel.peer()).await?;
         }

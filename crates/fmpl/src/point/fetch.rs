@@ -19,7 +19,9 @@ impl Communicator {
         into: &LocalSpan<u8>,
     ) -> Result<bool> {
         let fits = offer.bytes <= into.len();
-        if fits && offer.bytes > 0 {
+        if fits && let Some(body) = offer.body() {
+            self.fabric.write(&*into.part(0..offer.bytes)?, &body[..offer.bytes])?;
+        } else if fits && offer.bytes > 0 {
             let from = self.fabric.remote_span::<u8>(offer.at(channel.peer()), offer.bytes)?;
             let to = into.slice(0..offer.bytes)?;
             let get = self.fabric.post(Get { from: &from, to }).await?;
@@ -56,12 +58,20 @@ impl Communicator {
         if offer.bytes == 0 {
             return Ok(());
         }
-        let from = self.fabric.remote_span::<u8>(offer.at(channel.peer()), offer.bytes)?;
+        let body = offer.body();
+        let from = match body {
+            Some(_) => None,
+            None => Some(self.fabric.remote_span::<u8>(offer.at(channel.peer()), offer.bytes)?),
+        };
         let mut at = 0;
         while at < offer.bytes {
             let chunk = sink.chunk(at, offer.bytes - at);
             let bytes = chunk.len();
-            self.fabric.get_slice(&*from.part(at..at + bytes)?, chunk).await?;
+            match (&body, &from) {
+                (Some(body), _) => chunk.copy_from_slice(&body[at..at + bytes]),
+                (None, Some(from)) => self.fabric.get_slice(&*from.part(at..at + bytes)?, chunk).await?,
+                (None, None) => unreachable!("a message in its offer or at an address"),
+            }
             sink.filled(at, bytes);
             at += bytes;
         }

@@ -143,11 +143,11 @@ impl<'a> Receiving<'a> {
         let (mut fits, mut room) = (flag.kind == Kind::Arrived, 0);
         if let Some(into) = comm.with(|state| state.channel(id).into.clone())? {
             room = into.len();
-            if flag.kind == Kind::Offered {
+            if flag.kind.is_offer() {
                 fits = comm.fetch(id, &channel, n, flag, &into).await?;
             }
         }
-        comm.with(|state| state.received(id, flag.kind != Kind::Offered))?;
+        comm.with(|state| state.received(id, !flag.kind.is_offer()))?;
         self.channel = OVER;
         if APART {
             comm.fabric.charge(cost::WAIT).await;

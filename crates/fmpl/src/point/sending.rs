@@ -197,19 +197,26 @@ impl Communicator {
         }
     }
 
+    /// Returns the doorbell's value for message `n` of a channel: unique among all members and all
+    /// messages of a member.
+    #[inline(always)]
+    pub(crate) fn rings(&self, channel: usize, n: u64) -> u64 {
+        let number = (n + 1) * self.layout.channels() as u64 + channel as u64;
+        number * self.len() as u64 + self.me() as u64
+    }
+
     /// Sends a message that its receiver will fetch.
     pub(crate) async fn send_offered(&self, bytes: &[u8], id: ChannelId, to: usize) -> Result<()> {
         self.fabric.charge(cost::INIT).await;
         let word = self.fabric.remote_word(self.memory.at(self.rank(to)?, Layout::DOORBELL as u64)?)?;
+        self.with(|state| state.peers[id.peer].doorbell = Some(word.clone()))?;
         self.announced(id).await?;
         let (n, ends, time_out) = self.with(|state| {
             let n = state.begin_send(id)?;
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.spool.time_out))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
-        // The value is unique among all members and all messages of a member.
-        let number = (n + 1) * self.layout.channels() as u64 + id.channel as u64;
-        let doorbell = || Doorbell { word: word.clone(), value: number * self.len() as u64 + self.me() as u64 };
+        let doorbell = || Doorbell { word: word.clone(), value: self.rings(id.channel, n) };
         // A message longer than the spool waits outside it, like a message that is sent without a
         // spool.
         let waits = time_out.is_none() || self.with(|state| !state.spool.may_hold(bytes.len()))?;

@@ -225,7 +225,7 @@ impl<'a> InParts<'a> {
                 }
                 Ok(if is_last { Part::Last { direct: true } } else { Part::More })
             }
-            Kind::Offered if at == 0 => {
+            kind if kind.is_offer() && at == 0 => {
                 if let Some(sink) = sink.as_deref_mut().filter(|_| fits) {
                     comm.fetch_into(&channel, flag, sink).await?;
                 }

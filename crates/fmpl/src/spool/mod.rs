@@ -9,7 +9,7 @@ mod siblings;
 
 use crate::{
     FmplError, Result,
-    area::{Channel, OFFERS, Taken},
+    area::{Channel, INLINE, OFFERS, Record, Taken},
     point::{Doorbell, Offer, Pending, Source},
     state::{ChannelId, State},
 };
@@ -57,7 +57,8 @@ struct Held {
     id: ChannelId,
     n: u64,
     bytes: usize,
-    room: Room,
+    /// Its place in the spool; `None` if it is in its offer.
+    room: Option<Room>,
     /// Its node, if it is in its channel's queue.
     node: Option<Room>,
 }
@@ -99,11 +100,14 @@ impl State {
     pub(crate) fn beside(&self, peer: usize, synchronous: bool) -> u64 {
         let Spool { memory, held, .. } = &self.spool;
         let is_named = |id: ChannelId| id.peer == peer && id.channel < self.indices;
-        let counts = |held: &&Held| is_named(held.id) && (synchronous || memory.is_single(&held.room));
+        let counts = |held: &&Held| {
+            is_named(held.id) && (synchronous || held.room.as_ref().is_some_and(|room| memory.is_single(room)))
+        };
         held.iter().filter(counts).count() as u64
     }
 
-    /// Spools message `n`, whose send then completes; `None` if there is no room, counting as free
+    /// Spools message `n`, whose send then completes; a short one travels in its offer, if its flag is
+    /// free. `None` if there is no room, counting as free
     /// the messages received at the last [sweep](State::sweep). If the receiver has a doorbell, it
     /// is changed when the message is offered.
     pub(crate) fn spool(
@@ -114,6 +118,15 @@ impl State {
         must: bool,
         doorbell: Option<Doorbell>,
     ) -> Result<Option<()>> {
+        if source.bytes() <= INLINE
+            && self.flag_is_free(fabric, id, n)?
+            && let Some(record) = self.inline_offer_of(id, source)
+        {
+            self.count_offer(id);
+            self.announce(fabric, id, Offer { n, record, announced: Announced::AtReceiver, doorbell });
+            self.hold(id, n, record.bytes, None, None);
+            return Ok(Some(()));
+        }
         let grows = self.spool.grows();
         let otherwise = if must && !grows { Otherwise::Alone } else { Otherwise::Nowhere };
         let mut kept = self.spool.memory.keep(fabric, source, otherwise)?;
@@ -130,12 +143,38 @@ impl State {
                 return Err(error);
             }
         };
-        self.spool.held.push(Held { id, n, bytes: span.len(), room, node });
+        self.hold(id, n, span.len(), Some(room), node);
+        self.announce(fabric, id, Offer { n, record, announced, doorbell });
+        Ok(Some(()))
+    }
+
+    /// Counts message `n` as sent; it waits for its receiver.
+    pub(crate) fn hold(&mut self, id: ChannelId, n: u64, bytes: usize, room: Option<Room>, node: Option<Room>) {
+        self.spool.held.push(Held { id, n, bytes, room, node });
         let channel = self.channel(id);
         (channel.sent, channel.sending) = (n + 1, false);
+    }
+
+    /// Offers a short message by puts that complete immediately; returns its number. It is not counted
+    /// yet, and without a number it may be sent again.
+    #[inline(always)]
+    pub(crate) fn offer_now(&mut self, fabric: &Fabric, id: ChannelId, body: &[u8]) -> Option<u64> {
+        if !self.pending.is_empty() || self.spool.time_out.is_none() {
+            return None;
+        }
+        self.sweep_if_due(fabric).ok()?;
+        let peer = &self.peers[id.peer];
+        let (known, channel) = (&peer.channels[id.channel], Channel::new(fabric, &peer.ends, id.channel));
+        let n = known.sent;
+        if known.sending || known.failed.is_some() || channel.taken_now()?.messages.max(known.taken) + OFFERS <= n {
+            return None;
+        }
+        channel.put_offer_now(n, Record::inline(body, peer.slot.used())?).then_some(n)
+    }
+
+    fn announce(&mut self, fabric: &Fabric, id: ChannelId, offer: Offer) {
         let ends = self.peers[id.peer].ends.clone();
-        self.pending.push(Pending::of_spool(fabric.clone(), ends, id, Offer { n, record, announced, doorbell }));
-        Ok(Some(()))
+        self.pending.push(Pending::of_spool(fabric.clone(), ends, id, offer));
     }
 
     /// Discards the spooled messages of a channel because one of them could not be announced, and
@@ -152,8 +191,7 @@ impl State {
         let (given_up, held): (Vec<_>, _) = self.spool.held.drain(..).partition(|held| held.id == id);
         self.spool.held = held;
         for Held { room, node, .. } in given_up {
-            self.spool.memory.give_back(room);
-            self.free_node(node);
+            self.free_room(room, node);
         }
         self.channel(id).failed = Some(error);
     }
@@ -175,6 +213,13 @@ impl State {
             None => false,
         };
         Ok((is_far_ahead && !stands_still).then_some(patience))
+    }
+
+    fn free_room(&mut self, room: Option<Room>, node: Option<Room>) {
+        if let Some(room) = room {
+            self.spool.memory.give_back(room);
+        }
+        self.free_node(node);
     }
 
     /// Frees the space of received messages, if a sweep is due: sends do not wait for room in a
@@ -204,8 +249,7 @@ impl State {
                 self.spool.refused = Some(FmplError::TooLong { from, to, index, bytes, room: 0 });
             }
             let Held { room, node, .. } = self.spool.held.swap_remove(at);
-            self.spool.memory.give_back(room);
-            self.free_node(node);
+            self.free_room(room, node);
             self.spool.received += 1;
         }
         self.spool.due = 2 * self.spool.held.len() + 8;

@@ -6,7 +6,8 @@
 use super::{Spool, memory::Room};
 use crate::{
     Communicator, Result,
-    area::{Channel, Kind, NODE, Node, OFFERS, Queued, Record},
+    area::{Channel, INLINE, Kind, NODE, Node, OFFERS, Queued, Record},
+    point::Source,
     state::{ChannelId, State},
 };
 use rdma_fabric::{Fabric, LocalSpan, RemoteAddr};
@@ -82,7 +83,7 @@ impl State {
         n: u64,
         record: Record,
     ) -> Result<(Announced, Option<Room>)> {
-        if self.taken(fabric, id.peer, id.channel)? + OFFERS > n {
+        if self.flag_is_free(fabric, id, n)? {
             self.count_offer(id);
             return Ok((Announced::AtReceiver, None));
         }
@@ -103,7 +104,13 @@ impl State {
         Ok((Announced::InQueue { queued, start }, Some(room)))
     }
 
-    fn count_offer(&mut self, id: ChannelId) {
+    /// Returns whether message `n` may be offered in its flag: the message before it in that flag was
+    /// taken.
+    pub(super) fn flag_is_free(&self, fabric: &Fabric, id: ChannelId, n: u64) -> Result<bool> {
+        Ok(self.taken(fabric, id.peer, id.channel)? + OFFERS > n)
+    }
+
+    pub(super) fn count_offer(&mut self, id: ChannelId) {
         if id.channel < self.indices {
             self.peers[id.peer].slot.count_offer();
         }
@@ -112,6 +119,21 @@ impl State {
     /// Returns the record that offers a message in this member's memory to the peer.
     pub(crate) fn offer_of(&self, id: ChannelId, span: &LocalSpan<u8>) -> Record {
         Record { before: self.peers[id.peer].slot.used(), ..Record::of_span(Kind::Offered, span) }
+    }
+
+    /// Returns the record that contains a message, if it is short.
+    pub(crate) fn inline_offer_of(&self, id: ChannelId, source: &mut dyn Source) -> Option<Record> {
+        let (mut body, bytes) = ([0; INLINE], source.bytes());
+        if bytes > INLINE || source.span().is_some() {
+            return None;
+        }
+        let mut at = 0;
+        while at < bytes {
+            let chunk = source.chunk(at, bytes - at);
+            body.get_mut(at..at + chunk.len())?.copy_from_slice(chunk);
+            at += chunk.len();
+        }
+        Record::inline(&body[..bytes], self.peers[id.peer].slot.used())
     }
 
     /// Returns whether all messages sent in a channel have been announced, so that their receiver

@@ -19,10 +19,19 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 enum Job {
     /// This number of messages with one index.
     Row(u64),
-    /// The same, with a spool for messages without a header.
+    /// The same, with a spool for messages without a header; they are too long for their offers.
     Spooled(u64),
+    /// The same, with messages that travel in their offers.
+    Inline(u64),
     /// This number of barriers.
     Barrier(usize),
+}
+
+impl Job {
+    /// Returns the words of a message.
+    fn words(self) -> usize {
+        if let Job::Spooled(_) = self { 3 } else { 1 }
+    }
 }
 
 #[derive(Debug)]
@@ -49,10 +58,11 @@ impl Member {
         let begun = Rc::new(Cell::new(false));
         let fabric = mutated(loom.clone(), Mutated { enabled, begun: begun.clone() });
         let options = Options::default().indices(1).any_indices(0).peers(2);
-        let options = if let Job::Spooled(_) = job { options.spool(64, Duration::ZERO) } else { options };
+        let options =
+            if let Job::Spooled(_) | Job::Inline(_) = job { options.spool(64, Duration::ZERO) } else { options };
         let fmpl = Fmpl::init_with(&fabric, options).await?;
         let world = fmpl.world();
-        let buffer = RankHandle::of(&loom).watched(|| world.buffer::<u64>(1))?;
+        let buffer = RankHandle::of(&loom).watched(|| world.buffer::<u64>(job.words()))?;
         for root in 0..2 {
             world.broadcast(&buffer, root).await?;
         }
@@ -75,13 +85,13 @@ impl Member {
                     world.barrier().await?;
                 }
             }
-            Job::Row(messages) | Job::Spooled(messages) => {
+            Job::Row(messages) | Job::Spooled(messages) | Job::Inline(messages) => {
                 for n in 0..messages {
                     if world.me() == 0 {
-                        world.send(&[n + 7], 1, 0).await?;
+                        world.send(&vec![n + 7; job.words()], 1, 0).await?;
                     } else {
                         world.recv(&self.buffer, 0, 0).await?;
-                        self.came(n + 7)?;
+                        self.came(&vec![n + 7; job.words()])?;
                     }
                 }
             }
@@ -89,10 +99,10 @@ impl Member {
         Ok(())
     }
 
-    fn came(&self, value: u64) -> ProgramResult<()> {
-        let mut found = [0];
+    fn came(&self, words: &[u64]) -> ProgramResult<()> {
+        let mut found = vec![0; words.len()];
         self.fmpl.world().fabric().read(&self.buffer, &mut found)?;
-        assert_eq!(found, [value], "what came");
+        assert_eq!(found, words, "what came");
         Ok(())
     }
 }
@@ -138,6 +148,7 @@ fn more_messages() {
     all(1, AtPost, Job::Row(2), 17_000);
     for delivery in [AtPost, AtFlush] {
         all(1, delivery, Job::Spooled(1), 14);
+        all(1, delivery, Job::Inline(1), 10);
     }
 }
 

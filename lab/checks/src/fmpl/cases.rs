@@ -23,9 +23,11 @@ const QUEUED_AND_LEFT: Case = Case::new("", Job::Row { messages: 4, words: 1 }).
     0,
 );
 const QUEUED_PARTS: Case =
-    Case::new("", Job::Parts { messages: 4, words: 2 }).spooled("four messages in two parts, or spooled", 1 << 10, 0);
+    Case::new("", Job::Parts { messages: 4, words: 3 }).spooled("four messages in three parts, or spooled", 1 << 10, 0);
 const ANY_QUEUED: Case = Case::new("", Job::AnyRow(4)).spooled("any index, four of one index, spooled", 1 << 10, 0);
 const SOURCE_QUEUED: Case = Case::new("", Job::Source(4)).spooled("any source, four of one, spooled", 1 << 10, 0);
+const INLINE: Case = SPOOLED.inline("two messages, in their offers if no header is there");
+const INLINE_THREE: Case = SPOOLED_THREE.inline("three messages, in their offers or queued");
 const TIMED: Case = ROW.spooled("two messages, spooled after a time", 1 << 10, 1);
 const FULL: Case = ROW.spooled("two messages, a spool for one", 64, 0);
 const LONGER: Case = Case::new("", Job::Longer).spooled("a message, and one longer than the spool", 64, 0);
@@ -34,6 +36,7 @@ const ANY_TWICE: Case = Case::new("any index twice, two of one index", Job::AnyT
 const ANY_BOTH: Case = Case::new("any index twice, two indices", Job::AnyTwice([0, 1]));
 const ANY_ROW: Case = Case::new("any index, one after the other", Job::AnyRow(2));
 const ANY_SPOOLED: Case = ANY_BESIDE.spooled("any index beside index 0, spooled", 1 << 10, 0);
+const ANY_INLINE: Case = ANY_BESIDE.spooled("", 1 << 10, 0).inline("any index beside index 0, in their offers");
 const ANY_TWICE_SPOOLED: Case = ANY_BOTH.spooled("any index twice, spooled", 1 << 10, 0);
 const ANY_ROW_SPOOLED: Case = ANY_ROW.spooled("any index, one after the other, spooled", 1 << 10, 0);
 const DIRECT: Case = Case::new("any index, matched by the sender", Job::DirectRow(1));
@@ -45,6 +48,7 @@ const DIRECT_FOUR_SPOOLED: Case = Case::new("", Job::DirectRow(4)).spooled(
     1 << 10,
     0,
 );
+const DIRECT_INLINE: Case = DIRECT_ROW_SPOOLED.inline("any index, matched by the sender, or in their offers");
 const DIRECT_TIMED: Case = DIRECT_ROW.spooled("any index, matched by the sender, spooled after a time", 1 << 10, 1);
 const DIRECT_TWICE: Case = Case::new("any index twice, matched by the sender", Job::DirectTwice([0, 1]));
 const DIRECT_TWICE_SPOOLED: Case =
@@ -57,6 +61,7 @@ const DIRECT_DROPPED_SPOOLED: Case =
     DIRECT_DROPPED.spooled("a dropped receive of any index, matched by the sender, or spooled", 1 << 10, 0);
 const SOURCE: Case = Case::new("any source, of one", Job::Source(1));
 const SOURCE_TWICE: Case = Case::new("any source, two of one", Job::Source(2));
+const SOURCE_TWICE_LONG: Case = SOURCE_TWICE.long("any source, two of one, in its memory");
 const SOURCES: Case = Case::new("any source, of two", Job::Source(1)).of(3);
 const SOURCES_SPOOLED: Case = SOURCES.spooled("any source, of two, spooled", 1 << 10, 0);
 const BARRIER: Case = Case::new("two barriers of 2", Job::Barrier(2));
@@ -84,7 +89,7 @@ const PART: Case = Case::new("a message in one part", Job::Parts { messages: 1, 
 const TWO_PARTS: Case = Case::new("a message in two parts", Job::Parts { messages: 1, words: 2 });
 const FOUR_PARTS: Case = Case::new("a message in four parts", Job::Parts { messages: 1, words: 4 });
 const PARTS_TWICE: Case = Case::new("two messages in two parts", Job::Parts { messages: 2, words: 2 });
-const PARTS_SPOOLED: Case = PARTS_TWICE.spooled("two messages in two parts, or spooled", 1 << 10, 0);
+const PARTS_SPOOLED: Case = PARTS_TWICE.spooled("two messages in two parts, or in their offers", 1 << 10, 0);
 
 /// The jobs that are explored exhaustively, and the minimum number of states of each.
 const CASES: &[(Case, u64, Size)] = &[
@@ -104,6 +109,7 @@ const CASES: &[(Case, u64, Size)] = &[
     (PART, 1, Size::Test),
     (SOURCE, 200, Size::Test),
     (SOURCE_TWICE, 1_300, Size::Test),
+    (SOURCE_TWICE_LONG, 1_300, Size::Test),
     (SOURCES, 33_000, Size::Quick),
     (SOURCES_SPOOLED, 21_000, Size::Quick),
     (BARRIER, 240, Size::Test),
@@ -142,6 +148,10 @@ const SAMPLED: &[Case] = &[
     PARTS_SPOOLED,
     TWO_PARTS.dying("the sender may die: a message in two parts", 0),
     TWO_PARTS.dying("the receiver may die: a message in two parts", 1),
+    INLINE,
+    INLINE_THREE,
+    INLINE.dying("the sender may die: in their offers", 0),
+    INLINE.dying("the receiver may die: in their offers", 1),
     SPOOLED_THREE,
     SPOOLED_THREE.ordered("three messages, spooled, puts in order"),
     QUEUED,
@@ -159,9 +169,11 @@ const SAMPLED: &[Case] = &[
     ANY_TWICE,
     ANY_BOTH,
     ANY_SPOOLED,
+    ANY_INLINE,
     ANY_TWICE_SPOOLED,
     TWO_BOXES,
     DIRECT_ROW_SPOOLED,
+    DIRECT_INLINE,
     DIRECT_FOUR_SPOOLED,
     DIRECT_TIMED,
     DIRECT_TWICE_SPOOLED,
@@ -205,6 +217,9 @@ const MUTANTS: &[(FmplMutant, Case, &str)] = &[
     (FmplMutant::OfferedFirst, SPOOLED, "what came"),
     (FmplMutant::TakenTwice, ANY_ROW_SPOOLED, "what came"),
     (FmplMutant::TakenTwice, SPOOLED, "what came"),
+    (FmplMutant::TakenTwice, INLINE, "what came"),
+    (FmplMutant::TornOffer, INLINE, "what came"),
+    (FmplMutant::TornOffer, SOURCE, "what came"),
     (FmplMutant::ReleasedEarly, BOX, "somebody left a barrier early"),
     (FmplMutant::ReleasedTwice, BOX, "somebody left a barrier early"),
     (FmplMutant::NotReleased, BOX, "deadlock"),
@@ -220,6 +235,7 @@ const MUTANTS_AT_RANDOM: &[(FmplMutant, Case)] = &[
     (FmplMutant::ReceiverFlushesNot, LONGER),
     (FmplMutant::OneBuffer, TWO_PARTS),
     (FmplMutant::OfferedOver, SPOOLED_THREE),
+    (FmplMutant::OfferedOver, INLINE_THREE),
     (FmplMutant::QueuedInSilence, QUEUED_AND_LEFT),
     (FmplMutant::QueuedFirst, SPOOLED_THREE),
     (FmplMutant::SenderFlushesNot, QUEUED),

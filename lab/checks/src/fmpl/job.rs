@@ -14,7 +14,7 @@ const WORDS: usize = 9;
 /// The programs of the ranks. Messages go from rank 0 to rank 1, unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Job {
-    /// `messages` messages of `words` words each, with one index.
+    /// `messages` messages of `words` times [`Member::words`] words each, with one index.
     Row {
         messages: usize,
         words: usize,
@@ -24,7 +24,7 @@ pub(super) enum Job {
         messages: usize,
         words: usize,
     },
-    /// A message of one word, and another that is longer than any spool.
+    /// A message, and another that is longer than any spool.
     Longer,
     /// Messages with two indices, whose receives are posted in the other order before both are
     /// waited for; this many times.
@@ -76,6 +76,8 @@ pub(super) struct Member<'a> {
     pub(super) world: &'a Communicator,
     pub(super) fabric: Fabric,
     pub(super) probe: Probe,
+    /// The words of a message, unless its job has others.
+    pub(super) words: usize,
     memory: Region,
 }
 
@@ -85,9 +87,9 @@ pub(super) fn content(from: usize, n: usize) -> u64 {
 }
 
 impl<'a> Member<'a> {
-    pub(super) async fn new(fabric: &Fabric, fmpl: &'a Fmpl, probe: Probe) -> ProgramResult<Self> {
+    pub(super) async fn new(fabric: &Fabric, fmpl: &'a Fmpl, probe: Probe, words: usize) -> ProgramResult<Self> {
         let memory = fabric.alloc_symmetric(BUFFERS * WORDS * 8).await?;
-        Ok(Member { world: fmpl.world(), fabric: fabric.clone(), probe, memory })
+        Ok(Member { world: fmpl.world(), fabric: fabric.clone(), probe, words, memory })
     }
 
     /// Returns the address at which rank 1 receives.
@@ -130,7 +132,7 @@ impl<'a> Member<'a> {
         Ok(self.world.send(&vec![content(self.world.me(), n); words], to, index).await?)
     }
 
-    /// Posts a receive of one word in a buffer, and waits for message `n` of a rank.
+    /// Posts a receive of these words in a buffer, and waits for message `n` of a rank.
     async fn receive(&self, (from, n): (usize, usize), words: usize, index: usize) -> ProgramResult<()> {
         let buffer = self.buffer(0, words)?;
         let received = self.world.recv(&buffer, from, index).await?;
@@ -152,6 +154,7 @@ impl<'a> Member<'a> {
         let me = self.world.me();
         match job {
             Job::Row { messages, words } => {
+                let words = words * self.words;
                 for n in 0..messages {
                     if me == 0 {
                         self.send(1, (n, words), 0).await?;
@@ -175,19 +178,19 @@ impl<'a> Member<'a> {
                 Ok(())
             }
             Job::Longer if me == 0 => {
-                self.send(1, (0, 1), 0).await?;
+                self.send(1, (0, self.words), 0).await?;
                 self.step(0);
                 self.send(1, (1, WORDS), 0).await
             }
             Job::Longer => {
-                self.receive((0, 0), 1, 0).await?;
+                self.receive((0, 0), self.words, 0).await?;
                 self.step(0);
                 self.receive((0, 1), WORDS, 0).await
             }
             Job::Cross => self.cross(1 - me).await,
             Job::Source(messages) if me > 0 => {
                 for n in 0..messages {
-                    self.world.send_any(&[content(me, n)], 0, 0).await?;
+                    self.world.send_any(&vec![content(me, n); self.words], 0, 0).await?;
                     self.step(n);
                 }
                 Ok(())
@@ -202,7 +205,7 @@ impl<'a> Member<'a> {
                     self.world.recv(&self.buffer(0, 1)?, 1, 1).await?;
                 }
                 for (n, index) in job.indices().into_iter().enumerate() {
-                    self.send(1, (n, 1), index).await?;
+                    self.send(1, (n, self.words), index).await?;
                     self.step(n);
                 }
                 Ok(())
@@ -246,7 +249,7 @@ impl<'a> Member<'a> {
     }
 
     async fn any_beside(&self) -> ProgramResult<()> {
-        let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
+        let buffers = [self.buffer(0, self.words)?, self.buffer(1, self.words)?];
         let any = self.world.irecv_any_index(&buffers[0], 0).await?;
         let named = self.world.irecv(&buffers[1], 0, 0).await?;
         let (any, named) = join(any.wait(), named.wait()).await;
@@ -254,27 +257,27 @@ impl<'a> Member<'a> {
         // first.
         let (any, named) = (any?, named?);
         assert_eq!((any.index, named.index), (1, 0), "which message came where");
-        self.check(named, &buffers[1], 0, 1)?;
-        self.check(any, &buffers[0], 1, 1)
+        self.check(named, &buffers[1], 0, self.words)?;
+        self.check(any, &buffers[0], 1, self.words)
     }
 
     async fn any_twice(&self, indices: [usize; 2]) -> ProgramResult<()> {
-        let buffers = [self.buffer(0, 1)?, self.buffer(1, 1)?];
+        let buffers = [self.buffer(0, self.words)?, self.buffer(1, self.words)?];
         let first = self.world.irecv_any_index(&buffers[0], 0).await?;
         let second = self.world.irecv_any_index(&buffers[1], 0).await?;
         let (first, second) = (first.wait().await?, second.wait().await?);
         // Messages of different indices may overtake each other.
         let overtaken = first.index != indices[0];
         self.probe.add(OVERTAKEN, u64::from(overtaken));
-        self.check(first, &buffers[0], usize::from(overtaken), 1)?;
-        self.check(second, &buffers[1], usize::from(!overtaken), 1)
+        self.check(first, &buffers[0], usize::from(overtaken), self.words)?;
+        self.check(second, &buffers[1], usize::from(!overtaken), self.words)
     }
 
     async fn any_row(&self, messages: usize) -> ProgramResult<()> {
-        let buffer = self.buffer(0, 1)?;
+        let buffer = self.buffer(0, self.words)?;
         for n in 0..messages {
             let received = self.world.irecv_any_index(&buffer, 0).await?.wait().await?;
-            self.check(received, &buffer, n, 1)?;
+            self.check(received, &buffer, n, self.words)?;
             self.step(n);
         }
         Ok(())
@@ -283,10 +286,10 @@ impl<'a> Member<'a> {
     /// Receives `messages` messages of each other rank.
     async fn serve(&self, messages: usize) -> ProgramResult<()> {
         let mut heard = vec![0; self.world.len()];
-        let buffer = self.buffer(0, 1)?;
+        let buffer = self.buffer(0, self.words)?;
         for _ in 0..messages * (self.world.len() - 1) {
             let received = self.world.recv_any(&buffer, 0).await?;
-            self.check(received, &buffer, heard[received.from], 1)?;
+            self.check(received, &buffer, heard[received.from], self.words)?;
             heard[received.from] += 1;
             self.probe.step((heard.clone(), format!("{:?}", self.world), self.probe.stored()));
         }

@@ -26,6 +26,9 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 /// The first of a series of facts, one for each rank: whether its set-up has completed.
 const SET_UP: u32 = 0;
+/// The words of a message that fills its offer, and of one that is too long for it.
+const SHORT: usize = 2;
+const LONG: usize = 3;
 
 /// A job, and its possible events.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,8 @@ struct Case {
     ranks: usize,
     /// The bytes of the spool, and its time-out in microseconds.
     spool: Option<(usize, u64)>,
+    /// The words of a message.
+    words: usize,
     /// The rank that may die at any moment.
     mortal: Option<u32>,
     /// Whether puts arrive in the order posted.
@@ -73,7 +78,7 @@ async fn play(
     };
     let options = options.collectives(Choice::By(rules.iter().cloned().collect()));
     let fmpl = Fmpl::init_with(&mutant_fabric, options).await?;
-    let member = Member::new(&fabric, &fmpl, probe.clone()).await?;
+    let member = Member::new(&fabric, &fmpl, probe.clone(), case.words).await?;
     if case.met {
         member.meet().await?;
     }
@@ -91,6 +96,7 @@ impl Case {
             job,
             ranks: 2,
             spool: None,
+            words: 1,
             mortal: None,
             ordered: false,
             met: true,
@@ -104,10 +110,20 @@ impl Case {
         Case { ranks, ..self }
     }
 
-    /// Returns the case with a spool of `bytes` bytes at every rank, and a time-out in
-    /// microseconds.
+    /// Returns the case with a spool of `bytes` bytes at every rank, and a time-out in microseconds, and
+    /// messages that are too long for their offers.
     const fn spooled(self, name: &'static str, bytes: usize, micros: u64) -> Self {
-        Case { name, spool: Some((bytes, micros)), ..self }
+        Case { name, spool: Some((bytes, micros)), words: LONG, ..self }
+    }
+
+    /// Returns the case with messages that travel in their offers, if they are offered in flags.
+    const fn inline(self, name: &'static str) -> Self {
+        Case { name, words: SHORT, ..self }
+    }
+
+    /// Returns the case with messages that are too long for their offers.
+    const fn long(self, name: &'static str) -> Self {
+        Case { name, words: LONG, ..self }
     }
 
     const fn dying(self, name: &'static str, rank: u32) -> Self {

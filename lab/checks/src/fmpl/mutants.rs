@@ -35,6 +35,8 @@ pub(super) enum FmplMutant {
     OneBuffer,
     /// Rank 1 does not check the number of a flag, so it takes an offer twice.
     TakenTwice,
+    /// The receiver does not check the numbers of a message's words in its offer.
+    TornOffer,
     /// Rank 0 does not wait for the arrival of its children in the second barrier.
     ReleasedEarly,
     /// Rank 1 takes the release of a barrier for that of the next one.
@@ -90,9 +92,10 @@ const SENDER: Rank = Rank::new(0);
 const RECEIVER: Rank = Rank::new(1);
 /// Words that concern message `n` have `n + 1` in their upper 16 bits.
 const NUMBER: u32 = 48;
-/// The position of a first word's kind, and the kind of an offer.
+/// The position of a first word's kind, and the kinds of an offer, the second one with the message.
 const KIND: u32 = 44;
 const OFFERED: u64 = 3;
+const INLINE: u64 = 8;
 /// The rank that leads the second of two boxes of two members.
 const LEADER: Rank = Rank::new(2);
 /// The distance of the number of queued messages from the flag of the first message.
@@ -100,7 +103,11 @@ const QUEUED: u64 = 24;
 
 /// Returns whether a word offers the first message after the set-up.
 fn offers_first(bits: u64) -> bool {
-    bits >> NUMBER == 1 && bits >> KIND & 15 == OFFERED
+    bits >> NUMBER == 1 && is_offer(bits)
+}
+
+fn is_offer(bits: u64) -> bool {
+    matches!(bits >> KIND & 15, OFFERED | INLINE)
 }
 
 impl Mutated {
@@ -134,14 +141,14 @@ impl Mutant for Mutated {
         }
     }
 
-    fn late(&self, _: RemoteAddr, _: u64) -> bool {
+    fn late_bytes(&self, _: RemoteAddr) -> bool {
         // The third message is the first one in the queue.
         let queues = self.is(FmplMutant::QueuedFirst, SENDER) && self.taken.get().is_some();
         queues || self.is(FmplMutant::OfferedFirst, SENDER)
     }
 
     fn sees_put(&self, addr: RemoteAddr, bits: u64) {
-        if self.rank == SENDER && self.buffer.get().is_some() && bits >> KIND & 15 == OFFERED {
+        if self.rank == SENDER && self.buffer.get().is_some() && is_offer(bits) {
             match bits >> NUMBER {
                 1 => self.offered.set(Some(addr.offset)),
                 2 => self.has_offered.set(true),
@@ -184,6 +191,9 @@ impl Mutant for Mutated {
             || self.is(FmplMutant::OfferBeforeHeader, RECEIVER);
         if is_about_any {
             return self.of_any_index(addr, bits);
+        }
+        if self.mutant == FmplMutant::TornOffer && self.buffer.get().is_some() {
+            return self.torn_offer(addr, bits);
         }
         if self.is(FmplMutant::OneBuffer, SENDER) {
             return self.first_buffer(addr, bits);

@@ -7,6 +7,7 @@ mod taken;
 
 pub(crate) use put::PostedOffer;
 pub(crate) use queued::Queued;
+pub(crate) use received::OfferNow;
 pub(crate) use taken::Taken;
 
 use super::{Layout, layout::OFFERS, staged::Staged};

@@ -81,6 +81,22 @@ impl Channel<'_> {
         self.fabric.direct().put_word_at(&self.ends.there, self.at + flag(n).first, word).is_some()
     }
 
+    /// Offers message `n`; returns whether the puts completed immediately. If not, the offer may be
+    /// posted again.
+    #[inline(always)]
+    pub(crate) fn put_offer_now(&self, n: u64, record: Record) -> bool {
+        let [first, rest @ ..] = record.to_words(n);
+        let put = self.fabric.direct().put_words_at(&self.ends.there, self.at + flag(n).rest, rest);
+        put.is_some() && self.put_flag_now(n, first)
+    }
+
+    /// Reports this member's progress as [`Channel::put_taken`] does; returns whether the put
+    /// completed immediately.
+    #[inline(always)]
+    pub(crate) fn put_taken_now(&self, taken: Taken) -> bool {
+        self.fabric.direct().put_word_at(&self.ends.there, self.at + TAKEN, taken.to_word()).is_some()
+    }
+
     /// Reports that this member has left the collectives because `member` did.
     pub(crate) async fn put_left(&self, member: usize) -> Result<()> {
         let word = self.ends.there.word_at::<u64>(Layout::LEFT)?;

@@ -11,6 +11,14 @@ use rdma_fabric::{
     join::{Either, race},
 };
 
+/// A peer's record of its next message, as far as it has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OfferNow {
+    InFlag(Record),
+    /// Not in its flag; it may be among the messages that the peer has queued.
+    NotInFlag(Queued),
+}
+
 impl<'a> Channel<'a> {
     /// Returns the header of the receive that waits for this member's message `n`.
     #[inline(always)]
@@ -35,6 +43,27 @@ impl<'a> Channel<'a> {
     pub(crate) fn arrived_now(&self, n: u64) -> Option<usize> {
         let [word] = self.fabric.direct().load_words_at(&self.ends.here, self.at + flag(n).first)?;
         Record::arrived(word, n)
+    }
+
+    /// Returns what direct loads show of the peer's record of its message `n`.
+    #[inline(always)]
+    pub(crate) fn offer_now(&self, n: u64) -> Option<OfferNow> {
+        let load = |at| self.fabric.direct().load_words_at(&self.ends.here, self.at + at);
+        let words = flag(n);
+        let [first] = load(words.first)?;
+        if !is_about(first, n) {
+            let [queued] = load(QUEUED)?;
+            return Some(OfferNow::NotInFlag(Queued::of_word(queued)));
+        }
+        let [second, third, fourth] = self.fabric.direct().load_words_at(&self.ends.here, self.at + words.rest)?;
+        Record::of_words([first, second, third, fourth], n).map(OfferNow::InFlag)
+    }
+
+    /// Returns the peer's progress in taking messages, if it can be loaded directly.
+    #[inline(always)]
+    pub(crate) fn taken_now(&self) -> Option<Taken> {
+        let [word] = self.fabric.direct().load_words_at(&self.ends.here, self.at + TAKEN)?;
+        Some(Taken::of_word(word))
     }
 
     /// Returns whether a direct load shows that the peer has not yet put a flag for its message

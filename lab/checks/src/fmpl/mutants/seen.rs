@@ -26,6 +26,7 @@ const COUNT: u64 = 1 << 32;
 /// 32 bytes after its flag and has 24 bytes; the rest of the second one follows.
 const FLAG: u64 = 8;
 const REST: u64 = 24;
+const FIRST_REST: Range<u64> = 32..56;
 const SECOND_REST: Range<u64> = 56..80;
 /// The distance of the number of taken messages from the header.
 const TAKEN: u64 = 48;
@@ -102,6 +103,16 @@ impl Mutated {
             FmplMutant::AnyIndexFirst if is_posted && !is_slot && self.slot.get().is_some() => 0,
             _ => bits,
         }
+    }
+
+    /// Numbers the words of the first message that is offered as its own, whether they have arrived or
+    /// not.
+    pub(super) fn torn_offer(&self, addr: RemoteAddr, bits: u64) -> u64 {
+        if offers_first(bits) {
+            self.flag.set(Some(addr.offset));
+        }
+        let distance = self.flag.get().and_then(|flag| addr.offset.checked_sub(flag));
+        if distance.is_some_and(|distance| FIRST_REST.contains(&distance)) { NEXT | bits & LOW } else { bits }
     }
 
     /// Repeats the offer of the first message as that of the second one.
