@@ -197,6 +197,14 @@ impl<K: Keys> Provider for VirtRank<K> {
         self.me.forget(token);
     }
 
+    #[inline]
+    fn is_flushed(&self) -> bool {
+        let me = &*self.me;
+        let lane = me.lane();
+        let core = me.world.core();
+        core.ranks.is_flushed(lane, core.clock.now())
+    }
+
     fn try_notice(&self, _: bool) -> Result<Option<Notice>> {
         let me = &*self.me;
         if me.lane() != me.rank {

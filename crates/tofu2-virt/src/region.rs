@@ -1,6 +1,8 @@
 //! A rank's own memory: registering, reading and writing it.
 
-use super::{core::Core, memory::Loc, operation::same_length, program::ProgramMemory, provider::Me, ranks::Status};
+use super::{
+    core::Core, memory::Loc, operation::same_length, program::ProgramMemory, provider::Me, ranks::Status, world::World,
+};
 use rdma_fabric::{
     Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, provider::OneThread,
 };
@@ -8,16 +10,17 @@ use std::{cell::RefMut, fmt, rc::Rc};
 
 /// Keeps memory registered. Dropping this deregisters the memory.
 struct Registration {
-    me: Me,
+    world: Rc<World>,
+    rank: u32,
     /// The index of its key. The place has the same generation for as long as this lives.
     index: u32,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let Me { world, rank } = &self.me;
+        let Registration { world, rank, index } = self;
         let mut core = world.core();
-        let bytes = core.memory.deregister(*rank, self.index);
+        let bytes = core.memory.deregister(*rank, *index);
         core.ranks.return_memory(*rank, bytes);
         // A wait on this memory now ends with an error.
         if core.ranks.is_watching(*rank) {
@@ -35,13 +38,13 @@ struct KeepExisting(OneThread<Registration>, OwnedMemory);
 
 impl fmt::Debug for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.0.index, Rank::new(self.0.me.rank))
+        write!(f, "{} of {}", self.0.index, Rank::new(self.0.rank))
     }
 }
 
 impl fmt::Debug for KeepExisting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}, {:?}", self.0.index, Rank::new(self.0.me.rank), self.1)
+        write!(f, "{} of {}, {:?}", self.0.index, Rank::new(self.0.rank), self.1)
     }
 }
 
@@ -50,7 +53,7 @@ impl Me {
     pub(super) fn owns(&self, region: &Region) -> bool {
         let keep = region.registration::<Keep>().map(|keep| &keep.0);
         let keep = keep.or_else(|| region.registration::<KeepExisting>().map(|keep| &keep.0));
-        keep.is_some_and(|keep| keep.me.rank == self.rank && Rc::ptr_eq(&keep.me.world, &self.world))
+        keep.is_some_and(|keep| keep.rank == self.rank && Rc::ptr_eq(&keep.world, &self.world))
     }
 
     pub(super) fn alloc(&self, bytes: usize) -> Result<Region> {
@@ -106,7 +109,10 @@ impl Me {
         bytes: usize,
     ) -> Result<(OneThread<Registration>, RegionKey)> {
         match key {
-            Ok(key) => Ok((OneThread::new(Registration { me: self.clone(), index: key.index }), key)),
+            Ok(key) => {
+                let Me { world, rank } = self.clone();
+                Ok((OneThread::new(Registration { world, rank, index: key.index }), key))
+            }
             Err(error) => {
                 core.ranks.return_memory(self.rank, bytes);
                 Err(error)
@@ -134,8 +140,8 @@ impl Me {
         let Ok(KeepExisting(registration, mut memory)) = region.into_registration::<KeepExisting>() else {
             return Err(FabricError::Unsupported { feature: &"giving memory back that was allocated" });
         };
-        let whole = Loc::new(registration.me.rank, key, 0, memory.len() as u64);
-        registration.me.world.core().memory.copy_out(&whole, memory.bytes_mut());
+        let whole = Loc::new(registration.rank, key, 0, memory.len() as u64);
+        registration.world.core().memory.copy_out(&whole, memory.bytes_mut());
         Ok(memory)
     }
 

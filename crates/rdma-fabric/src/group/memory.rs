@@ -25,7 +25,7 @@ struct Whole {
     region: Region,
     members: Members,
     /// `None` over the whole job, where all members have one key.
-    listed: Option<Listed>,
+    listed: Option<Box<Listed>>,
 }
 
 struct Listed {
@@ -101,7 +101,7 @@ impl GroupMemory {
         let mut numbers: Box<[_]> = ranks.iter().zip(0..).map(|(rank, number)| (*rank, number)).collect();
         numbers.sort_unstable_by_key(|(rank, _)| *rank);
         let len = region.len();
-        Self::of(Whole { region, members: Members::of(ranks), listed: Some(Listed { keys, numbers }) }, len)
+        Self::of(Whole { region, members: Members::of(ranks), listed: Some(Box::new(Listed { keys, numbers })) }, len)
     }
 
     /// Returns this rank's region, of which the memory is a part.

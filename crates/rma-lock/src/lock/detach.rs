@@ -75,11 +75,11 @@ impl<S: HasFabric, Rest: Future + 'static> Drop for DetachOnDrop<'_, S, Rest> {
 /// Records a failure between two steps of a protocol: the state of the lock's words is then
 /// unknown, and later calls of this rank report that.
 #[derive(Debug, Default)]
-pub(crate) struct Broken(OnceLock<LockError>);
+pub(crate) struct Broken(OnceLock<Box<LockError>>);
 
 impl Broken {
     pub(crate) fn cause(&self) -> Option<&LockError> {
-        self.0.get()
+        self.0.get().map(|cause| &**cause)
     }
 
     /// Returns whether this rank's earlier calls have left the words in a known state.
@@ -93,14 +93,14 @@ impl Broken {
     pub(crate) fn check(&self) -> Result<()> {
         match self.0.get() {
             None => Ok(()),
-            Some(cause) => Err(LockError::Broken(Box::new(cause.clone()))),
+            Some(cause) => Err(LockError::Broken(cause.clone())),
         }
     }
 
     /// Records `error`, which occurred between two steps.
     #[cold]
     pub(crate) fn by(&self, error: LockError) -> LockError {
-        self.0.get_or_init(|| error.clone());
+        self.0.get_or_init(|| Box::new(error.clone()));
         error
     }
 

@@ -113,6 +113,10 @@ impl Unflushed {
         [one, self.all.arrived(known_at)]
     }
 
+    fn is_flushed(&self, now: u64) -> bool {
+        self.all.pending == 0 && self.all.known_at <= now && self.targets.iter().all(|target| target.error.is_none())
+    }
+
     /// Returns the state of a flush of the puts to one target, or to all. Takes the errors when the
     /// flush has completed.
     fn flush(&mut self, target: Option<u32>, who: Waiting, now: u64) -> FlushState {
@@ -152,6 +156,13 @@ impl Ranks {
     ) -> [Option<Wake>; 2] {
         let extra = self.at(rank).existing();
         extra.map_or([None; 2], |extra| extra.unflushed.arrived(target, known_at, error))
+    }
+
+    /// Returns whether a flush of all puts of the rank completes immediately and has no error to
+    /// report.
+    #[inline]
+    pub(crate) fn is_flushed(&self, rank: u32, now: u64) -> bool {
+        self.states[rank as usize].extra.as_deref().is_none_or(|extra| extra.unflushed.is_flushed(now))
     }
 
     /// Returns the state of a flush of the puts by `poster` to one target, or to all, for which

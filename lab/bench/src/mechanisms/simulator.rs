@@ -12,8 +12,11 @@ use fabric_offload::{
     ControlQueue,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
-use rdma_fabric::{Amo, Deps, Fabric, ProgramResult, Rank, RemoteAddr, op};
-use repro::simulate::{cpu_seconds, peak_resident_bytes};
+use rdma_fabric::{Amo, Deps, Fabric, Program, ProgramResult, Rank, RemoteAddr, Time, op};
+use repro::{
+    simulate::{BEGIN, cpu_seconds, peak_resident_bytes},
+    workloads::{Together, reader_pairs},
+};
 use std::{error::Error, process::ExitCode, time::Duration};
 use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Stats, System, Torus};
 
@@ -22,6 +25,8 @@ use tofu2_sim::virt::{Folding, Job, NetworkModel, Platform, Stats, System, Torus
 enum Load {
     /// 663,552 ranks on the K computer's 82,944 nodes, latency-only network, 10 pairs.
     K,
+    /// The lock paper's job of that size: 5 pairs of [`reader_pairs`], as `cargo reproduce lock` runs them.
+    Readers,
     /// One rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.
     Hops,
     /// 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
@@ -38,6 +43,9 @@ pub(crate) struct Options {
     /// Pairs, or commands, of each rank.
     #[arg(value_name = "N")]
     each: Option<u32>,
+    /// Ranks of the loads `k` and `readers`.
+    #[arg(long, default_value_t = 663_552, value_parser = clap::value_parser!(u32).range(2..=663_552))]
+    ranks: u32,
     /// 8 ranks on each of 128 nodes and 10 pairs: a smoke test.
     #[arg(long, conflicts_with_all = ["load", "each"])]
     quick: bool,
@@ -47,6 +55,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
     let (platform, each) = (Platform::fx100(), |usual| options.each.unwrap_or(usual));
+    let many = options.ranks as usize;
     options.output.sheets(Context::new("simulator", VIRTUAL, options.quick), |steps| {
         let mut sheet = loads();
         if options.quick {
@@ -55,12 +64,16 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
         }
         match options.load {
             Load::K => {
-                let job = Job::new(&platform, 663_552).ranks_per_node(8).torus(Torus::k_computer());
-                simulate(&mut sheet, "k", 663_552, &job, each(10))?;
+                let job = Job::new(&platform, many).ranks_per_node(8).torus(Torus::k_computer());
+                simulate(&mut sheet, "k", many, &job, &of_pairs(each(10)))?;
+            }
+            Load::Readers => {
+                let job = Job::new(&platform, many).ranks_per_node(8);
+                simulate(&mut sheet, "readers", many, &job, &reader_pairs(each(5), TOGETHER))?;
             }
             Load::Hops => {
                 let job = Job::new(&platform, 82_944).shape(System::K.shape()).folding(Folding::Snake);
-                simulate(&mut sheet, "hops", 82_944, &job.network(NetworkModel::Router), each(1))?;
+                simulate(&mut sheet, "hops", 82_944, &job.network(NetworkModel::Router), &of_pairs(each(1)))?;
             }
             Load::Lock => {
                 steps.expect(3);
@@ -92,12 +105,26 @@ fn speed(stats: &Stats, cpu: f64) -> [Entry; 5] {
 fn lock(sheet: &mut Sheet, platform: &Platform, ranks_per_node: usize, pairs: u32) -> Result<(), Box<dyn Error>> {
     let ranks = 128 * ranks_per_node;
     let job = Job::new(platform, ranks).ranks_per_node(ranks_per_node as u32).torus(Torus::new(&[2, 4, 16])?);
-    simulate(sheet, &format!("lock, {ranks_per_node} ranks a node"), ranks, &job.network(NetworkModel::Router), pairs)
+    let name = format!("lock, {ranks_per_node} ranks a node");
+    simulate(sheet, &name, ranks, &job.network(NetworkModel::Router), &of_pairs(pairs))
 }
 
-fn simulate(sheet: &mut Sheet, name: &str, ranks: usize, job: &Job<'_>, pairs_each: u32) -> Result<(), Box<dyn Error>> {
+/// All ranks begin after set-up and stay until all have finished, as in `cargo reproduce lock`.
+const TOGETHER: Together = Together::Clock { start: BEGIN, end: Time::from_picos(3_600_000_000_000_000) };
+
+fn of_pairs(each: u32) -> impl Program<Out = ()> {
+    async move |fabric| pairs(fabric, each).await
+}
+
+fn simulate<P: Program>(
+    sheet: &mut Sheet,
+    name: &str,
+    ranks: usize,
+    job: &Job<'_>,
+    program: &P,
+) -> Result<(), Box<dyn Error>> {
     let before = cpu_seconds();
-    let run = job.run(&async |fabric| pairs(fabric, pairs_each).await)?;
+    let run = job.run(program)?;
     let cpu = cpu_seconds() - before;
     let stats = &run.stats;
     let time = |at: rdma_fabric::Time| picos(at.as_picos());

@@ -8,6 +8,7 @@
 use super::{
     Core, CountedLock, Scheme, Steps,
     guard::Writing,
+    part::ReaderStep,
     scheme::{HandOver, Rules},
     steps::{At, COUNT_ME, UNCOUNT_ME},
 };
@@ -41,6 +42,32 @@ fn read_slow(core: &Arc<Core>, tries: bool, found: Found, deadline: Time) -> Fas
 #[inline(never)]
 fn leave_read_slow(core: &Arc<Core>, at: At, found: Found) -> FastResult {
     Walk::<Core>::from(Steps { at, ..Steps::release_read() }, found, Time::MAX).run(core)
+}
+
+/// An acquisition to read whose atomic takes time.
+#[cold]
+#[inline(never)]
+fn read_posted(core: &Arc<Core>, tries: bool, deadline: Time) -> FastResult {
+    if !core.table.rules.recoverable
+        && core.broken.is_whole()
+        && let Ok(atomic) = core.fabric.try_atomic(&core.count, COUNT_ME)
+    {
+        return Err(Call::first(core, ReaderStep::Enter { tries }, atomic, deadline));
+    }
+    read_slow(core, tries, Err(None), deadline)
+}
+
+/// A reader's release whose atomic takes time.
+#[cold]
+#[inline(never)]
+fn leave_read_posted(core: &Arc<Core>) -> FastResult {
+    if !core.table.rules.recoverable
+        && core.is_flushed()
+        && let Ok(atomic) = core.fabric.try_atomic(&core.count, UNCOUNT_ME)
+    {
+        return Err(Call::first(core, ReaderStep::Leave, atomic, Time::MAX));
+    }
+    leave_read_slow(core, At::Flush, Err(None))
 }
 
 /// An acquisition to write, from the start or from a step of `node`.
@@ -116,15 +143,10 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn read_fast(&self, tries: bool, deadline: Time) -> Result<(), FastResult> {
         let (core, rules) = (&self.core, &S::RULES);
         if !(core.is_fast() || core.is_in_place) || !core.broken.is_whole() {
-            return Err(read_slow(core, tries, Err(None), deadline));
+            return Err(read_posted(core, tries, deadline));
         }
         match core.announced(rules, Transition::READER_ARRIVES, &core.count, COUNT_ME) {
-            Ok(old)
-                if old & (rules.keeps_out | rules.over_limit()) == 0
-                    && core.announce(rules, Transition::READER_ENTERS).is_ok() =>
-            {
-                Ok(())
-            }
+            Ok(old) if rules.admits_reader(old) && core.announce(rules, Transition::READER_ENTERS).is_ok() => Ok(()),
             found => Err(read_slow(core, tries, found, deadline)),
         }
     }
@@ -134,7 +156,7 @@ impl<S: Scheme> CountedLock<S> {
     pub(super) fn leave_read(&self) -> FastResult {
         let (core, rules) = (&self.core, &S::RULES);
         if !(core.is_fast() || core.is_in_place && core.is_flushed()) {
-            return leave_read_slow(core, At::Flush, Err(None));
+            return leave_read_posted(core);
         }
         match core.announced(rules, Transition::READER_LEAVES, &core.count, UNCOUNT_ME) {
             Ok(old) if !rules.is_last(old) && core.announce(rules, Transition::READER_IS_GONE).is_ok() => Ok(Ok(None)),

@@ -9,7 +9,7 @@ use crate::{
     LockError, Result,
     lock::{
         detach::HasFabric,
-        queue::{Drive, HOME_BYTES, Held, Protocol, Queue, Transition, is_inside},
+        queue::{Call, Drive, FirstStep, HOME_BYTES, Held, Protocol, Queue, Transition, is_inside},
         recovery::EpochLink,
     },
     steps::{End, Word},
@@ -111,8 +111,27 @@ impl Core {
     }
 }
 
+/// The first step of a reader of a lock that publishes nothing.
+#[derive(Clone, Copy)]
+pub(crate) enum ReaderStep {
+    /// R1.
+    Enter { tries: bool },
+    /// U1.
+    Leave,
+}
+
+impl FirstStep<Steps> for ReaderStep {
+    fn steps(self) -> Steps {
+        match self {
+            ReaderStep::Enter { tries } => Steps::read(tries),
+            ReaderStep::Leave => Steps { at: At::U1, ..Steps::release_read() },
+        }
+    }
+}
+
 impl Protocol for Core {
     type Table = CountedTable;
+    type First = ReaderStep;
 
     fn table(&self) -> &CountedTable {
         &self.table
@@ -129,6 +148,17 @@ impl Protocol for Core {
             2 => self.writers().ok().map(|writers| &writers.tail),
             3 => self.writers().ok().map(|writers| &writers.head),
             _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn ends_at_once(&self, first: ReaderStep, found: u64) -> Option<Option<Held>> {
+        let rules = self.table.rules;
+        match first {
+            ReaderStep::Enter { .. } => {
+                rules.admits_reader(found).then_some(Some(Held { node: None, woken: false, word: 0 }))
+            }
+            ReaderStep::Leave => (!rules.is_last(found)).then_some(None),
         }
     }
 
@@ -161,6 +191,10 @@ impl Protocol for Core {
         }
         steps.at = At::Closed;
         Ok(None)
+    }
+
+    fn poll_first(call: &mut Call<Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Option<Held>>>> {
+        call.advance_first(cx)
     }
 
     fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {

@@ -98,6 +98,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Returns whether a reader that found this count is inside.
+    #[inline(always)]
+    pub const fn admits_reader(&self, count: u64) -> bool {
+        count & (self.keeps_out | self.over_limit()) == 0
+    }
+
     /// Returns the bits of the count that keep an arriving reader out because of the holder limit.
     #[inline(always)]
     pub const fn over_limit(&self) -> u64 {

@@ -45,7 +45,7 @@ use crate::{
         Admitted,
         boxed::wrapped,
         detach::HasFabric,
-        queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NodeId, Protocol, Queue, Walk},
+        queue::{Call, Drive, HOME_BYTES, Held, LOCK_BYTES, NoFirstStep, NodeId, Protocol, Queue, Walk},
     },
     locks::{Exclusive, Mode, Shared},
 };
@@ -149,6 +149,7 @@ impl HasFabric for Core {
 
 impl Protocol for Core {
     type Table = FairTable;
+    type First = NoFirstStep;
 
     fn table(&self) -> &FairTable {
         &self.table
@@ -161,6 +162,14 @@ impl Protocol for Core {
     #[inline(always)]
     fn home_now(&self, number: u8) -> Option<&RemoteWord<u64>> {
         Some(if number == 0 { &self.state } else { &self.tail })
+    }
+
+    fn ends_at_once(&self, first: NoFirstStep, _: u64) -> Option<Option<Held>> {
+        match first {}
+    }
+
+    fn poll_first(call: &mut Call<Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Option<Held>>>> {
+        call.advance_first(cx)
     }
 
     fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>> {

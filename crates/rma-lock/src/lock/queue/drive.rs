@@ -7,15 +7,17 @@
 
 use super::{
     operations::Doing,
-    protocol::{Held, Protocol},
+    protocol::{FirstStep, Held, Protocol},
     walk::Walk,
 };
-use crate::{Result, error::Stopped};
+use crate::{Result, error::Stopped, lock::posting::Posting};
 use core::{
     future::{Future, poll_fn},
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
+use rdma_fabric::{FabricError, Handle, Time};
 use std::sync::Arc;
 
 /// A walk that must await an operation.
@@ -60,17 +62,87 @@ impl<P: Protocol> Drive<P> {
     }
 }
 
+/// An acquisition or release whose first atomic is in flight. If the atomic is all that it needs,
+/// the table is not looked up and nothing is allocated.
+pub(crate) struct First<P: Protocol> {
+    core: Arc<P>,
+    step: P::First,
+    atomic: Handle<u64>,
+    deadline: Time,
+}
+
+impl<P: Protocol> First<P> {
+    /// Continues with the table of steps.
+    #[cold]
+    fn walk(self, found: Result<u64, FabricError>) -> Drive<P> {
+        let found = found.map_err(|error| Some(Box::new(Posting::Complete(Err(error)))));
+        let walk = Walk::from(self.step.steps(), found, self.deadline);
+        Drive { core: self.core, walk }
+    }
+
+    /// Returns what has to go on although its future was dropped.
+    #[cold]
+    fn detached(self) -> Drive<P> {
+        let First { core, step, atomic, deadline } = self;
+        let walk = Walk::from(step.steps(), Err(Some(Box::new(Posting::InFlight(atomic)))), deadline);
+        Drive { core, walk }
+    }
+}
+
 /// The future of a walk. Dropping it detaches the work that others depend on.
-pub(crate) struct Call<P: Protocol>(pub(super) Option<Box<Drive<P>>>);
+pub(crate) struct Call<P: Protocol>(Stage<P>);
+
+enum Stage<P: Protocol> {
+    First(First<P>),
+    Walk(Box<Drive<P>>),
+    Ended,
+}
+
+impl<P: Protocol> Call<P> {
+    #[inline(always)]
+    pub(super) fn walk(drive: Drive<P>) -> Self {
+        Call(Stage::Walk(Box::new(drive)))
+    }
+
+    /// The call whose first step has posted `atomic`.
+    #[inline]
+    pub(crate) fn first(core: &Arc<P>, step: P::First, atomic: Handle<u64>, deadline: Time) -> Self {
+        Call(Stage::First(First { core: core.clone(), step, atomic, deadline }))
+    }
+
+    /// Polls the first atomic. Returns what ends the call, or replaces this stage by a walk.
+    #[inline(always)]
+    pub(crate) fn advance_first(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Option<Held>>>> {
+        let Stage::First(first) = &mut self.0 else { return Poll::Ready(None) };
+        let Poll::Ready(found) = Pin::new(&mut first.atomic).poll(cx) else { return Poll::Pending };
+        let Stage::First(first) = mem::replace(&mut self.0, Stage::Ended) else { return Poll::Ready(None) };
+        if let Ok(found) = found
+            && let Some(held) = first.core.ends_at_once(first.step, found)
+        {
+            return Poll::Ready(Some(Ok(held)));
+        }
+        let drive = first.walk(found);
+        self.0 = Stage::Walk(Box::new(drive));
+        Poll::Ready(None)
+    }
+}
 
 impl<P: Protocol> Future for Call<P> {
     type Output = Result<Option<Held>>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = P::resume(self.0.as_mut().expect("polled after the end"), cx);
+        if let Stage::First(_) = self.0 {
+            match P::poll_first(&mut self, cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(out)) => return Poll::Ready(out),
+                Poll::Ready(None) => {}
+            }
+        }
+        let Stage::Walk(drive) = &mut self.0 else { panic!("polled after the end") };
+        let polled = P::resume(drive, cx);
         if polled.is_ready() {
-            self.0 = None;
+            self.0 = Stage::Ended;
         }
         polled
     }
@@ -79,8 +151,12 @@ impl<P: Protocol> Future for Call<P> {
 impl<P: Protocol> Drop for Call<P> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(drive) = self.0.take() {
-            P::detach(drive);
+        if !matches!(self.0, Stage::Ended) {
+            match mem::replace(&mut self.0, Stage::Ended) {
+                Stage::First(first) => P::detach(Box::new(first.detached())),
+                Stage::Walk(drive) => P::detach(drive),
+                Stage::Ended => {}
+            }
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) use layout::NODES;
 pub(crate) use layout::{CLAIM, HOME_BYTES, LOCK_BYTES, NodeWord, PUBLISHED, RECOVERABLE_BYTES, VERSION};
 pub use node::{NodeId, Wait, wake_word};
 pub(crate) use own::Own;
-pub(crate) use protocol::{Held, Protocol, Track};
+pub(crate) use protocol::{FirstStep, Held, NoFirstStep, Protocol, Track};
 pub use publish::Transition;
 pub(crate) use publish::is_inside;
 pub(crate) use walk::Walk;
@@ -87,7 +87,7 @@ impl Queue {
         Ok(Queue {
             nodes: Nodes::new(),
             peer_cache: PeerCache::default(),
-            published: Published::new(fabric, &memory)?,
+            published: Published::new(fabric, &memory, recoverable)?,
             fabric: fabric.clone(),
             me: fabric.rank(),
             home,

@@ -1,6 +1,6 @@
 //! The interface between a lock with a table of steps and its driver.
 
-use super::{NodeId, Queue, Transition, drive::Drive};
+use super::{Call, NodeId, Queue, Transition, drive::Drive};
 use crate::{
     LockError, Result,
     lock::detach::HasFabric,
@@ -36,6 +36,22 @@ pub(crate) trait Track: Copy {
     fn is_dropped(&self) -> bool;
 }
 
+/// The first step of a call, whose atomic was posted outside the table.
+pub(crate) trait FirstStep<Steps>: Copy + Send + Unpin + 'static {
+    /// Returns the steps that await this atomic.
+    fn steps(self) -> Steps;
+}
+
+/// For locks whose calls always begin with their table.
+#[derive(Clone, Copy)]
+pub(crate) enum NoFirstStep {}
+
+impl<Steps> FirstStep<Steps> for NoFirstStep {
+    fn steps(self) -> Steps {
+        match self {}
+    }
+}
+
 /// The state of a holder: its queue node, if any, whether another rank woke it, and the word with
 /// which it entered, if needed.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +67,8 @@ pub(crate) struct Held {
 /// otherwise each crate that uses the lock would compile them again.
 pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     type Table: Table<Steps: Track>;
+    /// A call that usually ends with its first atomic.
+    type First: FirstStep<StepsOf<Self>>;
 
     fn table(&self) -> &Self::Table;
 
@@ -69,6 +87,10 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
         Ok(Cow::Owned(queue.fabric.remote_word(queue.at_home(8 * u64::from(number))?)?))
     }
 
+    /// Returns what a call has acquired that ends because its first atomic has returned `found`; `None`
+    /// if it has to continue.
+    fn ends_at_once(&self, first: Self::First, found: u64) -> Option<Option<Held>>;
+
     /// Reacts to the end of an acquisition or release.
     fn ended(&self, _steps: &StepsOf<Self>) {}
 
@@ -80,6 +102,9 @@ pub(crate) trait Protocol: HasFabric + Send + Sync + Sized + 'static {
     fn failed(&self, _steps: &mut StepsOf<Self>, error: LockError) -> Result<Option<Transition>> {
         Err(error)
     }
+
+    /// [`Call::advance_first`].
+    fn poll_first(call: &mut Call<Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Option<Held>>>>;
 
     /// [`Drive::resume`].
     fn resume(drive: &mut Drive<Self>, cx: &mut Context<'_>) -> Poll<Result<Option<Held>>>;

@@ -72,10 +72,16 @@ impl Transition {
 }
 
 pub(crate) struct Published {
-    /// The owner's lane.
-    word: LocalWord<u64>,
     /// The [thread](here) that used the lock first; 0 before that.
     owner: AtomicUsize,
+    /// The published words; `None` unless other ranks read them. Boxed, because a simulated job has a
+    /// lock at each of many ranks.
+    lanes: Option<Box<Lanes>>,
+}
+
+struct Lanes {
+    /// The owner's lane.
+    word: LocalWord<u64>,
     /// The value of the owner's lane. Changed by the owner only.
     own: AtomicU64,
     /// The value of the others' lane.
@@ -119,13 +125,17 @@ fn here() -> usize {
 }
 
 impl Published {
-    pub(crate) fn new(fabric: &Fabric, memory: &GroupMemory) -> Result<Self> {
-        Ok(Published {
-            word: fabric.local_word(memory.at(fabric.rank(), layout::published(0))?)?,
-            owner: AtomicUsize::new(0),
-            own: AtomicU64::new(0),
-            others: Mutex::default(),
-        })
+    /// Creates the state of a lock that publishes it if it is `recoverable`.
+    pub(crate) fn new(fabric: &Fabric, memory: &GroupMemory, recoverable: bool) -> Result<Self> {
+        let lanes = match recoverable {
+            false => None,
+            true => Some(Box::new(Lanes {
+                word: fabric.local_word(memory.at(fabric.rank(), layout::published(0))?)?,
+                own: AtomicU64::new(0),
+                others: Mutex::default(),
+            })),
+        };
+        Ok(Published { owner: AtomicUsize::new(0), lanes })
     }
 
     /// Returns whether the calling thread owns the first lane.
@@ -135,18 +145,26 @@ impl Published {
         here == owner || owner == 0 && self.owner.compare_exchange(0, here, Relaxed, Relaxed).is_ok()
     }
 
-    /// Publishes a change.
+    /// Publishes a change, if the lock publishes any.
     #[inline(always)]
     pub(crate) fn step(&self, fabric: &Fabric, memory: &GroupMemory, step: Transition) -> Result<()> {
+        let Some(lanes) = &self.lanes else { return Ok(()) };
         if !self.is_owner() {
-            return self.step_of_others(fabric, memory, step);
+            return lanes.step_of_others(fabric, memory, step);
         }
         // Neither another thread nor another task of this one can intervene.
-        let value = self.own.load(Relaxed).wrapping_add(step.0);
-        self.own.store(value, Relaxed);
-        fabric.store_unwaited(&self.word, value)
+        let value = lanes.own.load(Relaxed).wrapping_add(step.0);
+        lanes.own.store(value, Relaxed);
+        fabric.store_unwaited(&lanes.word, value)
     }
 
+    /// Returns the sum of both lanes; 0 if the lock publishes nothing.
+    pub(crate) fn sum(&self) -> u64 {
+        self.lanes.as_ref().map_or(0, |lanes| lanes.sum())
+    }
+}
+
+impl Lanes {
     #[cold]
     fn step_of_others(&self, fabric: &Fabric, memory: &GroupMemory, step: Transition) -> Result<()> {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,8 +182,7 @@ impl Published {
         fabric.store_unwaited(&version, others.version)
     }
 
-    /// Returns the sum of both lanes.
-    pub(crate) fn sum(&self) -> u64 {
+    fn sum(&self) -> u64 {
         let others = self.others.lock().unwrap_or_else(PoisonError::into_inner).sum;
         self.own.load(Relaxed).wrapping_add(others)
     }

@@ -70,7 +70,7 @@ impl<P: Protocol> Walk<P> {
         }
         match self.advance(core) {
             Some(out) => Ok(out),
-            None => Err(Call(Some(Box::new(Drive { core: core.clone(), walk: self })))),
+            None => Err(Call::walk(Drive { core: core.clone(), walk: self })),
         }
     }
 

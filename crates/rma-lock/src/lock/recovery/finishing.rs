@@ -13,42 +13,43 @@ use rdma_fabric::{Fabric, LocalWord};
 use std::sync::{Arc, Weak};
 
 /// The link from the lock of an epoch to the recoverable lock that it belongs to.
-pub(crate) struct EpochLink {
-    /// Empty by default.
+///
+/// Empty by default: most locks have no epoch.
+#[derive(Default)]
+pub(crate) struct EpochLink(Option<Box<Epoch>>);
+
+struct Epoch {
     core: Weak<Core>,
-    epoch: usize,
-    /// This rank's [`Claim`] in the epoch. Most locks have no epoch, so it is apart.
-    claim: Option<Box<LocalWord<u64>>>,
+    number: usize,
+    /// This rank's [`Claim`] in the epoch.
+    claim: LocalWord<u64>,
     /// Whether this rank has left data half-written.
     tears: AtomicBool,
 }
 
 impl fmt::Debug for EpochLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EpochLink(epoch {})", self.epoch)
-    }
-}
-
-impl Default for EpochLink {
-    fn default() -> Self {
-        EpochLink { core: Weak::new(), epoch: 0, claim: None, tears: AtomicBool::new(false) }
+        write!(f, "EpochLink(epoch {})", self.0.as_ref().map_or(0, |epoch| epoch.number))
     }
 }
 
 impl EpochLink {
     pub(crate) fn new(core: &Arc<Core>, epoch: usize) -> Result<Self> {
         let claim = core.fabric.local_word(core.words_of(epoch)?.at(core.me, words::CLAIM)?)?;
-        Ok(EpochLink { core: Arc::downgrade(core), epoch, claim: Some(Box::new(claim)), ..EpochLink::default() })
+        let (core, tears) = (Arc::downgrade(core), AtomicBool::new(false));
+        Ok(EpochLink(Some(Box::new(Epoch { core, number: epoch, claim, tears }))))
     }
 
     /// Records that this rank leaves data half-written, wherever the rank or its stand-in is
     /// inside.
     pub(crate) fn tear(&self) {
-        self.tears.store(true, SeqCst);
+        if let Some(epoch) = &self.0 {
+            epoch.tears.store(true, SeqCst);
+        }
     }
 
     pub(crate) fn tears(&self) -> bool {
-        self.tears.load(SeqCst)
+        self.0.as_ref().is_some_and(|epoch| epoch.tears.load(SeqCst))
     }
 
     /// Removes this rank's stand-in from the next epoch, if there is one and this rank has
@@ -59,19 +60,21 @@ impl EpochLink {
         // This rank publishes before it checks, and a rank that marks the claim does so before it
         // checks again: at least one of them observes the other.
         fence(SeqCst);
-        if let Some(claim) = &self.claim
-            && let Ok(claim) = fabric.load(claim)
+        if let Some(epoch) = &self.0
+            && let Ok(claim) = fabric.load(&epoch.claim)
             && claim & !Claim::HOSTS != 0
             && is_out()
         {
-            self.finish();
+            epoch.finish();
         }
     }
+}
 
+impl Epoch {
     #[cold]
     fn finish(&self) {
         if let Some(core) = self.core.upgrade() {
-            let (fabric, epoch) = (core.fabric.clone(), self.epoch);
+            let (fabric, epoch) = (core.fabric.clone(), self.number);
             // An error can only be that of the home, and all other ranks will find it as well.
             fabric.detach(async move { drop(core.finish(epoch).await) });
         }
