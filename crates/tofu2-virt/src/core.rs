@@ -92,7 +92,7 @@ impl Core {
             clock,
             ranks: Ranks::new(machine.ranks),
             memory: Memory::new(machine.ranks),
-            operations: Operations::new(),
+            operations: Operations::with_room(machine.ranks),
             queues: Queues::default(),
             barrier: BarrierUnits::default(),
             colours: ColourBarriers::default(),

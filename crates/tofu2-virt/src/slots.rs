@@ -1,5 +1,7 @@
 //! Tables of values in reusable slots.
 
+use super::huge_pages::in_huge_pages;
+
 /// Marks the end of a list of slots.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -23,6 +25,13 @@ pub(super) struct Slots<T> {
 impl<T: Slotted> Slots<T> {
     pub(super) fn new() -> Self {
         Slots { slots: Vec::new(), free: NONE }
+    }
+
+    /// Creates a table that does not move before it has more than `many` slots.
+    pub(super) fn with_room(many: u32) -> Self {
+        let mut slots = Vec::with_capacity(many as usize);
+        in_huge_pages(&mut slots);
+        Slots { slots, free: NONE }
     }
 
     /// Puts a value into a slot. Returns the slot.

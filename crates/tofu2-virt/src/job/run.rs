@@ -7,6 +7,7 @@ use crate::{
     core::{Core, Machine},
     executor::Executor,
     faults::{FaultReport, Injector, Limits},
+    huge_pages::HugeHeap,
     memory::NoStorage,
     network::{Network, NetworkModel},
     provider,
@@ -23,6 +24,9 @@ use std::{
     rc::Rc,
 };
 use tofu2_job::available;
+
+/// What a rank allocates for itself, in bytes; an estimate.
+const RANK_HEAP: usize = 1 << 10;
 
 /// The results of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,7 @@ impl Job<'_> {
         let make = |fabric| program.run(fabric);
         let task_bytes = tasks::bytes(&make);
         let world = self.world(task_bytes)?;
+        let _heap = HugeHeap::new(world.core().machine.ranks as usize * RANK_HEAP);
         let (fabric, ranks) = (provider::fabrics(&world), world.core().machine.ranks);
         let mut tasks = Tasks::new(ranks, |rank| make(fabric(rank)));
         let (run, failure) = self.run_tasks(&world, &mut tasks, task_bytes)?;

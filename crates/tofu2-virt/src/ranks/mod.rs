@@ -10,7 +10,7 @@ mod watches;
 pub(super) use flush::FlushState;
 pub(super) use watches::{QueueReport, Watched};
 
-use super::{prefetch::Near, waits::EndOfTime};
+use super::{huge_pages::in_huge_pages, prefetch::Near, waits::EndOfTime};
 use flush::Unflushed;
 use helpers::Helpers;
 use rdma_fabric::{Rank, Result, error::OutOfMemory};
@@ -112,7 +112,9 @@ impl Ranks {
     pub(super) const STATE_BYTES: usize = size_of::<RankState>();
 
     pub(super) fn new(ranks: u32) -> Self {
-        let states = (0..ranks).map(|_| RankState { queued: true, ..RankState::default() }).collect();
+        let mut states = Vec::with_capacity(ranks as usize);
+        in_huge_pages(&mut states);
+        states.extend((0..ranks).map(|_| RankState { queued: true, ..RankState::default() }));
         Ranks { states, ranks, ready: (0..ranks).collect(), ..Ranks::default() }
     }
 
