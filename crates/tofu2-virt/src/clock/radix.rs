@@ -153,18 +153,33 @@ impl<E: Timed> RadixHeap<E> {
             return Some(());
         }
         let mut spread = core::mem::take(&mut self.buckets[lowest]);
-        self.last = spread.iter().map(Timed::time).min()?;
+        let (first, last) = spread.iter().fold((u64::MAX, 0), |(first, last), event| {
+            let time = event.time();
+            (first.min(time), last.max(time))
+        });
+        self.last = first;
+        if first == last {
+            core::mem::swap(&mut self.now, &mut spread);
+            self.keep(lowest, spread);
+            return Some(());
+        }
         for &event in &spread {
             self.place(event);
         }
-        if spread.capacity() <= KEEP {
-            spread.clear();
-            self.buckets[lowest] = spread;
-        }
+        self.keep(lowest, spread);
         if self.now.capacity() > KEEP && self.now.len() < KEEP / 2 {
             self.now.shrink_to(KEEP);
         }
         Some(())
+    }
+
+    /// Keeps the memory of a bucket that was distributed, if it is little.
+    #[inline]
+    fn keep(&mut self, bucket: usize, mut spread: Vec<E>) {
+        if spread.capacity() <= KEEP {
+            spread.clear();
+            self.buckets[bucket] = spread;
+        }
     }
 
     pub(crate) fn peak_bytes(&self) -> usize {
