@@ -60,6 +60,7 @@ mod losses;
 mod memory;
 mod options;
 mod peer;
+mod peer_channels;
 mod point;
 mod progress;
 mod spool;

@@ -2,10 +2,7 @@
 
 #![deny(clippy::arithmetic_side_effects)]
 
-use crate::{
-    Communicator, Result,
-    state::{ChannelState, Peer},
-};
+use crate::{Communicator, Result, state::Peer};
 use rdma_fabric::Rank;
 
 /// Bytes that a communicator uses on this rank ([`Communicator::memory`]), excluding the spool.
@@ -32,10 +29,12 @@ impl Communicator {
     /// [`FmplError::OtherThread`](crate::FmplError::OtherThread).
     #[expect(clippy::arithmetic_side_effects, reason = "sizes of memory that is there")]
     pub fn memory(&self) -> Result<Memory> {
-        let channels = self.layout.channels() * size_of::<ChannelState>();
-        let (met, staging) = self.with(|state| (state.peers.len(), state.collectives.staging_bytes()))?;
+        let (met, channels, staging) = self.with(|state| {
+            let channels = state.peers.iter().map(|peer| peer.channels.bytes()).sum::<usize>();
+            (state.peers.len(), channels, state.collectives.staging_bytes())
+        })?;
         let list = self.listed.as_ref().map_or(0, |ranks| size_of::<Rank>() * ranks.len());
-        let kept = met * (size_of::<Peer>() + channels) + list;
+        let kept = met * size_of::<Peer>() + channels + list;
         Ok(Memory { areas: self.layout.bytes(), area: self.layout.area_bytes(), staging, met, kept })
     }
 }

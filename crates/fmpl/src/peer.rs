@@ -4,6 +4,7 @@ use crate::{
     FmplError, Result,
     any::{AnySlot, TakenOffers},
     area::Ends,
+    peer_channels::Channels,
     spool::{Queue, Reading},
 };
 use rdma_fabric::{LocalSpan, Pod, RemoteAddr, RemoteSpan, RemoteWord};
@@ -17,7 +18,7 @@ pub(crate) struct Peer {
     /// The word that this member changes after an offer to a receive from any sender, once it is
     /// resolved.
     pub(crate) doorbell: Option<RemoteWord<u64>>,
-    pub(crate) channels: Box<[ChannelState]>,
+    pub(crate) channels: Channels,
     pub(crate) any: AnyIndex,
     pub(crate) slot: AnySlot,
     /// When a send's patience expired: its channel, and the number of messages that the peer had taken

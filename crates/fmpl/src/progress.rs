@@ -5,24 +5,20 @@
 
 use crate::{Communicator, state::State};
 use core::{
+    convert::Infallible,
     future::{Future, poll_fn},
-    pin::pin,
+    pin::Pin,
     task::{Context, Poll, Waker},
 };
+use rdma_fabric::join::{Either, map, race};
 
 impl Communicator {
     /// Awaits a future while polling this member's sends.
-    pub(crate) async fn progressing<F: Future>(&self, future: F) -> F::Output {
-        let mut future = pin!(future);
-        let mut waiting = Waiting { comm: self, waits: false };
-        poll_fn(|cx| {
-            let poll = future.as_mut().poll(cx);
-            if poll.is_pending() {
-                waiting.advance(cx);
-            }
-            poll
+    pub(crate) fn progressing<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+        map(race(future, Waiting { comm: self, waits: false }), |ended| match ended {
+            Either::First(out) => out,
+            Either::Second(never) => match never {},
         })
-        .await
     }
 
     /// Polls this member's sends once.
@@ -55,6 +51,16 @@ struct Waiting<'a> {
     comm: &'a Communicator,
     /// Whether other tasks may wake this one when they stop waiting.
     waits: bool,
+}
+
+/// Polls the sends for ever.
+impl Future for Waiting<'_> {
+    type Output = Infallible;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Infallible> {
+        self.advance(cx);
+        Poll::Pending
+    }
 }
 
 impl Waiting<'_> {

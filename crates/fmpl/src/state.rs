@@ -7,6 +7,7 @@ use crate::{
     collective::Collectives,
     losses::Lost,
     peer::AnyIndex,
+    peer_channels::Channels,
     point::{Pending, Windows},
     spool::Spool,
 };
@@ -127,7 +128,7 @@ impl State {
             member,
             ends,
             doorbell: None,
-            channels: (0..channels).map(|_| ChannelState::default()).collect(),
+            channels: Channels::new(channels),
             any: AnyIndex::default(),
             slot: AnySlot::default(),
             stalled: None,

@@ -1,4 +1,9 @@
 //! Combinators for protocol code, which joins futures and never spawns.
+//!
+//! Futures that a combinator takes are polled where it keeps them: an `async fn` would have room for each
+//! of its arguments twice, and each level of combinators would double that.
+
+#![allow(unsafe_code)]
 
 use core::{
     future::{Future, poll_fn},
@@ -66,13 +71,53 @@ pub enum Either<A, B> {
 }
 
 /// Runs two futures until one is done and drops the other. In a tie the first takes precedence.
-pub async fn race<A: Future, B: Future>(a: A, b: B) -> Either<A::Output, B::Output> {
-    let (mut a, mut b) = (pin!(a), pin!(b));
-    poll_fn(|cx| match a.as_mut().poll(cx) {
-        Poll::Ready(out) => Poll::Ready(Either::First(out)),
-        Poll::Pending => b.as_mut().poll(cx).map(Either::Second),
-    })
-    .await
+pub fn race<A: Future, B: Future>(a: A, b: B) -> impl Future<Output = Either<A::Output, B::Output>> {
+    Race(a, b)
+}
+
+struct Race<A, B>(A, B);
+
+impl<A: Future, B: Future> Future for Race<A, B> {
+    type Output = Either<A::Output, B::Output>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the fields are pinned whenever this is: they are never moved out, there is no `Drop`,
+        // and this is `Unpin` only if they are.
+        let (a, b) = unsafe {
+            let Race(a, b) = self.get_unchecked_mut();
+            (Pin::new_unchecked(a), Pin::new_unchecked(b))
+        };
+        match a.poll(cx) {
+            Poll::Ready(out) => Poll::Ready(Either::First(out)),
+            Poll::Pending => b.poll(cx).map(Either::Second),
+        }
+    }
+}
+
+/// Converts the output of a future.
+pub fn map<F: Future, Out>(future: F, convert: impl FnOnce(F::Output) -> Out) -> impl Future<Output = Out> {
+    Map { future, convert: Some(convert) }
+}
+
+struct Map<F, Convert> {
+    future: F,
+    /// `None` after it was used.
+    convert: Option<Convert>,
+}
+
+impl<F: Future, Out, Convert: FnOnce(F::Output) -> Out> Future for Map<F, Convert> {
+    type Output = Out;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Out> {
+        // SAFETY: `future` is pinned whenever this is: it is never moved out, and there is no `Drop`;
+        // `convert` is never pinned,
+        // and this is `Unpin` only if both are.
+        let (future, convert) = unsafe {
+            let Map { future, convert } = self.get_unchecked_mut();
+            (Pin::new_unchecked(future), convert)
+        };
+        future.poll(cx).map(|out| convert.take().expect("a future is not polled after its end")(out))
+    }
 }
 
 /// Runs futures concurrently until one is done and drops the others. In a tie the earliest argument

@@ -120,7 +120,7 @@ impl ReceivingAny<'_> {
         self.comm.with(|state| {
             let peer = &state.peers[self.peer];
             let first = peer.any.queue.front() == Some(&self.ticket);
-            let channels = peer.channels[..self.comm.layout.indices()].iter().enumerate();
+            let channels = peer.channels.first(self.comm.layout.indices()).enumerate();
             let free = channels.filter(|(_, known)| first && !known.receiving && !known.abandoned);
             let free = free.map(|(channel, known)| Free { channel, n: known.received, known: known.reading.known() });
             (peer.ends.clone(), free.collect())

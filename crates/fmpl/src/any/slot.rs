@@ -177,8 +177,8 @@ impl State {
         let slot = &mut peer.slot;
         let Some(front) = slot.queue.front().filter(|_| !offers.block_header()) else { return Ok(None) };
         let record = Record { before: offers.seen as u32, ..posted(&front.into) };
-        let named = &peer.channels[..self.indices];
-        let is_named_unseen = !in_order && named.iter().any(|channel| channel.receiving && channel.unseen);
+        let mut named = peer.channels.first(self.indices);
+        let is_named_unseen = !in_order && named.any(|channel| channel.receiving && channel.unseen);
         let after_flush = core::mem::take(&mut slot.unseen) || is_named_unseen;
         let header = PostedHeader { n: slot.headers, record, after_flush };
         slot.headers += 1;

@@ -43,17 +43,17 @@ impl Communicator {
         match self.algorithms.chosen(Collective::Barrier)? {
             Chosen::Always(Algorithm::Tree) | Chosen::ByLength => {
                 let part = self.begin(0).await?;
-                let outcome = part.rendezvous(progress).await;
+                let outcome = Box::pin(part.rendezvous(progress)).await;
                 part.end_in_tree(0, outcome).await
             }
             Chosen::Always(Algorithm::Mixed) => {
                 let mut part = self.begin(0).await?;
-                let outcome = part.meet_in_boxes().await;
+                let outcome = Box::pin(part.meet_in_boxes()).await;
                 part.end(outcome).await
             }
             Chosen::Always(_) => {
                 let mut part = self.begin_by_hardware(0)?;
-                let outcome = part.round().await;
+                let outcome = Box::pin(part.round()).await;
                 part.end(outcome).await
             }
         }

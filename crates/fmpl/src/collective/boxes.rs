@@ -120,11 +120,11 @@ impl Boxes {
     /// Waits until the root signals to this leader.
     async fn signalled(&self, comm: &Communicator, root: &Edge<'_>) -> Result<()> {
         let left = comm.fabric.wait_until(&self.left, self.deps(comm)?, |member| member != 0);
-        match race(root.signalled(Way::Down), left).await {
+        match race(Box::pin(root.signalled(Way::Down)), left).await {
             Either::First(signalled) => signalled,
             Either::Second(Ok(_)) => Err(self.member_left(comm)?),
             // Its signal may have arrived before.
-            Either::Second(Err(FabricError::PeersLeft)) => root.signalled(Way::Down).await,
+            Either::Second(Err(FabricError::PeersLeft)) => Box::pin(root.signalled(Way::Down)).await,
             Either::Second(Err(error)) => Err(error.into()),
         }
     }

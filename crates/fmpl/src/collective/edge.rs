@@ -107,7 +107,7 @@ impl<'a> Edge<'a> {
     /// edge, which are returned.
     pub(crate) async fn send(&self, way: Way, body: &LocalSpan<u8>, differ: Option<Differ>) -> Result<Option<Differ>> {
         let (channel, n) = (self.channel(way), self.with(way, |channel| channel.sent)?);
-        let header = self.unless_departed(channel.until_header(n), || channel.header(n)).await?;
+        let header = self.unless_departed(Box::pin(channel.until_header(n)), || channel.header(n)).await?;
         let (bytes, other_bytes) = (body.len(), header.bytes);
         let here = Differ { member: self.comm.me(), bytes, other: self.member, other_bytes };
         let differ = differ.or((bytes != other_bytes).then_some(here));
@@ -165,7 +165,7 @@ impl<'a> Edge<'a> {
         let (channel, n) = (self.channel(way), self.with(way, |channel| channel.received)?);
         let flag = match channel.flag(n)? {
             Some(flag) => flag,
-            None => self.unless_departed(channel.until_flag(n), || channel.flag(n)).await?,
+            None => self.unless_departed(Box::pin(channel.until_flag(n)), || channel.flag(n)).await?,
         };
         self.with(way, |channel| channel.received += 1)?;
         Ok(flag)
@@ -175,7 +175,7 @@ impl<'a> Edge<'a> {
     /// leaving are found by another `look`.
     async fn unless_departed(
         &self,
-        record: impl Future<Output = Result<Record>>,
+        record: impl Future<Output = Result<Record>> + Unpin,
         look: impl Fn() -> Result<Option<Record>>,
     ) -> Result<Record> {
         let left = self.channel(Way::Up).until_departed();

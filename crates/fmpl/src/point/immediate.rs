@@ -20,7 +20,7 @@ impl Communicator {
         let mut state = self.enter().ok()?;
         let place = state.place_of(to)?;
         let peer = &mut state.peers[place];
-        let (known, channel) = (peer.channels.get_mut(channel)?, Channel::new(&self.fabric, &peer.ends, channel));
+        let (known, channel) = (peer.channels.used(channel)?, Channel::new(&self.fabric, &peer.ends, channel));
         channel.expect_put();
         let header = (0..GLANCES).find_map(|_| channel.header_now(known.sent))?;
         let (at, target) = known.target.as_ref()?;

@@ -50,9 +50,9 @@ impl Communicator {
             Ok::<_, FmplError>((n, state.peers[id.peer].ends.clone(), state.spool.time_out))
         })??;
         let mut unsent = Unsent { comm: self, id, at: At::Nowhere };
-        match self.first_receive(&ends, id, n, time_out).await? {
+        match Box::pin(self.first_receive(&ends, id, n, time_out)).await? {
             Some(receive) => self.send_to(&mut unsent, &ends, n, receive, source).await,
-            None => self.send_by_spool(&mut unsent, &ends, n, source, time_out.is_none()).await,
+            None => Box::pin(self.send_by_spool(&mut unsent, &ends, n, source, time_out.is_none())).await,
         }
     }
 
@@ -72,7 +72,7 @@ impl Communicator {
             return Ok(None);
         }
         let beside = self.beside(id.peer, time_out.is_none())?;
-        let waiting = self.progressing(self.until_matched(ends, id, n, beside));
+        let waiting = self.progressing(Box::pin(self.until_matched(ends, id, n, beside)));
         match time_out {
             None if beside == 0 => waiting.await,
             None => Ok(None),
@@ -189,7 +189,7 @@ impl Communicator {
                 self.fabric.charge_bytes(cost::COPY, source.bytes()).await;
                 return self.announced(id).await;
             }
-            match self.progressing(race(self.until_matched(ends, id, n, beside), self.one_fetched())).await {
+            match self.progressing(race(Box::pin(self.until_matched(ends, id, n, beside)), self.one_fetched())).await {
                 Either::First(Ok(Some(receive))) => return self.send_to(unsent, ends, n, receive, source).await,
                 Either::First(wanted) => drop(wanted?),
                 Either::Second(fetched) => fetched?,

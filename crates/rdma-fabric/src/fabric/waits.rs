@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     AtomicWord, LocalWord, Notice, Rank, Result, Time,
-    join::{Either, race},
+    join::{Either, map, race},
     provider::{Deferred, WaitFor},
 };
 use core::{future::Future, marker::PhantomData, time::Duration};
@@ -144,11 +144,11 @@ impl Fabric {
 
     /// Runs `future` until it is ready or the time `at` is reached; in the latter case drops it
     /// unfinished and returns `None`. Every protocol documents the effect of dropping its futures.
-    pub async fn before<T: Future>(&self, at: Time, future: T) -> Option<T::Output> {
-        match race(future, self.sleep_until(at)).await {
+    pub fn before<T: Future>(&self, at: Time, future: T) -> impl Future<Output = Option<T::Output>> {
+        map(race(future, self.sleep_until(at)), |ended| match ended {
             Either::First(out) => Some(out),
             Either::Second(()) => None,
-        }
+        })
     }
 
     /// Keeps this rank's CPU busy for `duration`: virtual time passes, wall-clock time does not

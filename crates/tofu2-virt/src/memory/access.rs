@@ -1,7 +1,7 @@
 //! Reading and writing registered memory.
 
 use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC};
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::{cast, cast_slice, cast_slice_mut};
 
 /// Transfers longer than this, in bytes, are searched for zeros, so that long sparse ones take no
 /// memory.
@@ -13,25 +13,47 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Memory {
-    /// Returns the words that hold a rank's part, if they were ever written, and the index at which
-    /// it begins.
+    /// Returns the words of a rank's own region; none if it was never written.
     #[inline]
-    fn words(&self, loc: &Loc) -> Option<(&[u64], usize)> {
-        if loc.index & SYMMETRIC != 0 {
-            self.symmetric[(loc.index & !SYMMETRIC) as usize].words(loc.rank)
-        } else {
-            let words = self.local.get(loc.rank as usize)?.as_deref()?.words(loc.index);
-            (!words.is_empty()).then_some((words, 0))
-        }
+    fn local(&self, loc: &Loc) -> &[u64] {
+        self.local.get(loc.rank as usize).and_then(Option::as_deref).map_or(&[], |table| table.words(loc.index))
     }
 
     #[inline]
-    fn words_mut(&mut self, loc: &Loc) -> (&mut [u64], usize) {
-        if loc.index & SYMMETRIC != 0 {
-            self.symmetric[(loc.index & !SYMMETRIC) as usize].words_mut(loc.rank, &mut self.stored)
-        } else {
-            let table = self.local[loc.rank as usize].as_deref_mut();
-            (table.expect("a live local region has a table").words_mut(loc.index, &mut self.stored), 0)
+    fn local_mut(&mut self, loc: &Loc) -> &mut [u64] {
+        let table = self.local[loc.rank as usize].as_deref_mut();
+        table.expect("a live local region has a table").words_mut(loc.index, &mut self.stored)
+    }
+
+    /// Returns whether no byte of the region was ever written at this rank.
+    fn is_blank(&self, loc: &Loc) -> bool {
+        match loc.symmetric() {
+            Some(index) => self.symmetric[index].is_blank(loc.rank),
+            None => self.local(loc).is_empty(),
+        }
+    }
+
+    /// Returns the bytes of a place from `from` on that are stored together, or that were never written,
+    /// and their number.
+    #[inline]
+    fn run(&self, loc: &Loc, from: usize) -> (Option<&[u8]>, usize) {
+        let (offset, len) = (loc.offset as usize + from, loc.len as usize - from);
+        match loc.symmetric() {
+            Some(index) => self.symmetric[index].run(loc.rank, offset, len),
+            None => match self.local(loc) {
+                [] => (None, len),
+                words => (Some(&cast_slice(words)[offset..offset + len]), len),
+            },
+        }
+    }
+
+    /// Returns bytes of a place from `from` on, at least one, to be written.
+    #[inline]
+    fn run_mut(&mut self, loc: &Loc, from: usize) -> &mut [u8] {
+        let (offset, len) = (loc.offset as usize + from, loc.len as usize - from);
+        match loc.symmetric() {
+            Some(index) => self.symmetric[index].run_mut(loc.rank, offset, len, &mut self.stored),
+            None => &mut cast_slice_mut(self.local_mut(loc))[offset..offset + len],
         }
     }
 
@@ -47,13 +69,13 @@ impl Memory {
             program.read(loc.offset, &mut half);
             return u32::from_ne_bytes(half).into();
         }
-        let Some((words, first)) = self.words(loc) else { return 0 };
-        let at = first + (loc.offset as usize >> 3);
-        if loc.len == 8 {
-            words[at]
-        } else {
-            u64::from(cast_slice::<u64, u32>(&words[at..=at])[loc.offset as usize >> 2 & 1])
-        }
+        let at = loc.offset as usize >> 3;
+        let word = match loc.symmetric() {
+            Some(index) => self.symmetric[index].word(loc.rank, at),
+            None => self.local(loc).get(at),
+        };
+        let Some(&word) = word else { return 0 };
+        if loc.len == 8 { word } else { u64::from(cast::<u64, [u32; 2]>(word)[loc.offset as usize >> 2 & 1]) }
     }
 
     /// Stores a word of 4 or 8 bytes. The place must be live and aligned.
@@ -67,12 +89,13 @@ impl Memory {
             }
             return;
         }
-        let (words, first) = self.words_mut(loc);
-        let at = first + (loc.offset as usize >> 3);
-        if loc.len == 8 {
-            words[at] = value;
+        let (value, len) = (value.to_ne_bytes(), loc.len as usize);
+        // An aligned word is in one page.
+        let run = self.run_mut(loc, 0);
+        if len == 8 {
+            run.copy_from_slice(&value);
         } else {
-            cast_slice_mut::<u64, u32>(&mut words[at..=at])[loc.offset as usize >> 2 & 1] = value as u32;
+            run.copy_from_slice(&cast::<[u8; 8], [[u8; 4]; 2]>(value)[usize::from(cfg!(target_endian = "big"))]);
         }
     }
 
@@ -89,9 +112,8 @@ impl Memory {
     #[inline]
     pub(crate) fn prefetch(&self, rank: u32) {
         let (index, offset) = self.own;
-        if let Some((words, first)) = self.symmetric.get((index & !SYMMETRIC) as usize).and_then(|it| it.words(rank))
-            && let Some(word) = words.get(first + (offset as usize >> 3))
-        {
+        let region = self.symmetric.get((index & !SYMMETRIC) as usize);
+        if let Some(word) = region.and_then(|region| region.word(rank, offset as usize >> 3)) {
             prefetch(word);
         }
     }
@@ -101,12 +123,15 @@ impl Memory {
         if let Some(program) = self.program(loc) {
             return program.read(loc.offset, into);
         }
-        match self.words(loc) {
-            None => into.fill(0),
-            Some((words, first)) => {
-                let start = first * 8 + loc.offset as usize;
-                copy(into, &cast_slice::<u64, u8>(words)[start..start + into.len()]);
+        let mut done = 0;
+        while done < into.len() {
+            let (run, len) = self.run(loc, done);
+            let into = &mut into[done..done + len];
+            match run {
+                Some(run) => copy(into, run),
+                None => into.fill(0),
             }
+            done += len;
         }
     }
 
@@ -134,14 +159,19 @@ impl Memory {
             into.resize(before + len, 0);
             return program.read(loc.offset, &mut into[before..]);
         }
-        match self.words(loc) {
+        if into.is_empty() && len > SPARSE && self.is_blank(loc) {
             // The system zeroes these pages lazily; none is touched.
-            None if into.is_empty() && len > SPARSE => *into = vec![0; len],
-            None => into.resize(into.len() + len, 0),
-            Some((words, first)) => {
-                let start = first * 8 + loc.offset as usize;
-                into.extend_from_slice(&cast_slice::<u64, u8>(words)[start..start + len]);
+            *into = vec![0; len];
+            return;
+        }
+        let mut done = 0;
+        while done < len {
+            let (run, len) = self.run(loc, done);
+            match run {
+                Some(run) => into.extend_from_slice(run),
+                None => into.resize(into.len() + len, 0),
             }
+            done += len;
         }
     }
 
@@ -151,11 +181,15 @@ impl Memory {
         if let Some(program) = self.program(loc) {
             return program.write(loc.offset, from);
         }
-        let nothing = from.is_empty() || (from.len() > SPARSE && self.words(loc).is_none() && is_zero(from));
-        if !nothing {
-            let (words, first) = self.words_mut(loc);
-            let start = first * 8 + loc.offset as usize;
-            copy(&mut cast_slice_mut::<u64, u8>(words)[start..start + from.len()], from);
+        if from.len() > SPARSE && self.is_blank(loc) && is_zero(from) {
+            return;
+        }
+        let mut done = 0;
+        while done < from.len() {
+            let run = self.run_mut(loc, done);
+            let len = run.len();
+            copy(run, &from[done..done + len]);
+            done += len;
         }
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
 //! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
-//! region on each of many ranks costs only its size, not an allocation per rank. A region can also
-//! be memory of another process ([`program`]), which stores it.
+//! region on each of many ranks costs only its size, not an allocation per rank. A larger part is
+//! stored by pages ([`part`]). A region can also be memory of another process ([`program`]), which stores it.
 
 mod access;
+mod part;
 mod program;
 mod storage;
 mod symmetric;
@@ -58,6 +59,12 @@ impl Loc {
     #[inline]
     pub(super) fn key(&self) -> RegionKey {
         RegionKey { index: self.index, generation: self.generation }
+    }
+
+    /// Returns the number of the symmetric region, if it is one.
+    #[inline]
+    fn symmetric(&self) -> Option<usize> {
+        (self.index & SYMMETRIC != 0).then_some((self.index & !SYMMETRIC) as usize)
     }
 
     pub(super) fn addr(&self) -> RemoteAddr {

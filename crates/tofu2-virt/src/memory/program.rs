@@ -2,7 +2,6 @@
 
 use super::{Loc, Memory, SYMMETRIC};
 use crate::program::ProgramMemory;
-use bytemuck::cast_slice;
 use rdma_fabric::{RegionKey, Result};
 
 impl Memory {
@@ -24,9 +23,9 @@ impl Memory {
     /// process. Bytes that other ranks have written before are copied there.
     pub(crate) fn join_program(&mut self, rank: u32, key: RegionKey, memory: Box<dyn ProgramMemory>) {
         let Some(region) = self.symmetric.get((key.index & !SYMMETRIC) as usize) else { return };
-        if let Some((words, first)) = region.words(rank) {
-            let bytes: &[u8] = cast_slice(words);
-            memory.write(0, &bytes[first * 8..][..region.bytes()]);
+        if !region.is_blank(rank) {
+            let whole = Loc::new(rank, key, 0, region.bytes() as u64);
+            memory.write(0, &self.copied(&whole));
         }
         self.programs.insert((key.index, rank), memory);
     }

@@ -1,9 +1,14 @@
 //! One collective allocation: the same number of bytes on every rank.
 
-use super::storage::Stored;
+use super::{
+    part::{Pages, Part},
+    storage::Stored,
+};
 
 /// The size in bytes of the largest piece of storage that several ranks share.
 const PIECE: usize = 64 << 10;
+/// The size in bytes of the largest part that shares a piece with others.
+const SMALL: usize = 4 << 10;
 
 #[derive(Debug)]
 pub(super) struct Symmetric {
@@ -15,6 +20,8 @@ pub(super) struct Symmetric {
     stride: usize,
     /// The binary logarithm of the number of ranks per piece.
     shift: u32,
+    /// The sizes of a piece that is stored by pages: that of a single rank.
+    pages: Option<Pages>,
     pieces: Box<[Piece]>,
     /// A bit per rank, set when the rank has dropped its part. Empty until the first does, and
     /// again when all have.
@@ -25,18 +32,18 @@ pub(super) struct Symmetric {
 
 #[derive(Debug, Default)]
 struct Piece {
-    /// Empty until first written.
-    words: Box<[u64]>,
+    words: Part,
     left: u32,
 }
 
 impl Symmetric {
     pub(super) fn new(first: u32, bytes: usize, ranks: u32) -> Self {
         let stride = bytes.div_ceil(8).max(1);
-        let together = (PIECE / 8 / stride).max(1);
+        let together = if 8 * stride > SMALL { 1 } else { (PIECE / 8 / stride).max(1) };
         let shift = together.ilog2().min(ranks.checked_next_power_of_two().map_or(u32::BITS - 1, u32::ilog2));
+        let pages = (shift == 0).then(|| Pages::of(stride));
         let pieces = (0..ranks.div_ceil(1 << shift)).map(|_| Piece::default()).collect();
-        Symmetric { bytes, first, ranks, stride, shift, pieces, left: Vec::new(), members: ranks }
+        Symmetric { bytes, first, ranks, stride, shift, pages, pieces, left: Vec::new(), members: ranks }
     }
 
     #[inline]
@@ -69,7 +76,7 @@ impl Symmetric {
         let piece = &mut self.pieces[number as usize];
         piece.left += 1;
         if piece.left == members {
-            stored.drop(&mut piece.words);
+            piece.words.clear(stored);
         }
         self.members -= 1;
         if self.members == 0 {
@@ -82,21 +89,45 @@ impl Symmetric {
         (rank & ((1 << self.shift) - 1)) as usize * self.stride
     }
 
+    /// Returns the sizes of a piece. One of several ranks is small, and stored as a whole.
     #[inline]
-    pub(super) fn words(&self, rank: u32) -> Option<(&[u64], usize)> {
-        let piece = self.pieces.get((rank >> self.shift) as usize)?;
-        (!piece.words.is_empty()).then(|| (&*piece.words, self.start(rank)))
+    fn sizes(&self, number: u32) -> Pages {
+        match self.pages {
+            Some(pages) => pages,
+            None => {
+                let members = (self.ranks - (number << self.shift)).min(1 << self.shift);
+                Pages::whole(members as usize * self.stride)
+            }
+        }
     }
 
+    /// Returns whether nothing of a rank's part is stored.
+    pub(super) fn is_blank(&self, rank: u32) -> bool {
+        self.pieces.get((rank >> self.shift) as usize).is_none_or(|piece| piece.words.is_blank())
+    }
+
+    /// Returns a word of a rank's part, if it is stored.
     #[inline]
-    pub(super) fn words_mut(&mut self, rank: u32, stored: &mut Stored) -> (&mut [u64], usize) {
-        let start = self.start(rank);
+    pub(super) fn word(&self, rank: u32, at: usize) -> Option<&u64> {
         let number = rank >> self.shift;
-        let piece = &mut self.pieces[number as usize];
-        if piece.words.is_empty() {
-            let members = (self.ranks - (number << self.shift)).min(1 << self.shift);
-            piece.words = stored.zeroed(members as usize * self.stride);
-        }
-        (&mut piece.words, start)
+        self.pieces.get(number as usize)?.words.word(self.sizes(number), self.start(rank) + at)
+    }
+
+    /// Returns the bytes of a rank's part from `offset` on, at most `len`, that are stored together,
+    /// or that are not stored, and their number.
+    #[inline]
+    pub(super) fn run(&self, rank: u32, offset: usize, len: usize) -> (Option<&[u8]>, usize) {
+        let number = rank >> self.shift;
+        let Some(piece) = self.pieces.get(number as usize) else { return (None, len) };
+        piece.words.run(self.sizes(number), 8 * self.start(rank) + offset, len)
+    }
+
+    /// Returns the bytes of a rank's part from `offset` on, at most `len` and at least one, to be
+    /// written.
+    #[inline]
+    pub(super) fn run_mut(&mut self, rank: u32, offset: usize, len: usize, stored: &mut Stored) -> &mut [u8] {
+        let (start, number) = (self.start(rank), rank >> self.shift);
+        let sizes = self.sizes(number);
+        self.pieces[number as usize].words.run_mut(sizes, 8 * start + offset, len, stored)
     }
 }

@@ -12,6 +12,7 @@ use fabric_offload::{
     ControlQueue,
     control_queue::{Command, Posting, QueueId, QueueMode, QueueSpec, Stadd},
 };
+use fmpl::{Fmpl, Op};
 use rdma_fabric::{Amo, Deps, Fabric, Program, ProgramResult, Rank, RemoteAddr, Time, op};
 use repro::{
     simulate::{BEGIN, cpu_seconds, peak_resident_bytes},
@@ -27,6 +28,8 @@ enum Load {
     K,
     /// The lock paper's job of that size: 5 pairs of [`reader_pairs`], as `cargo reproduce lock` runs them.
     Readers,
+    /// FMPL on as many ranks: a barrier, a broadcast of 8 bytes, a sum, and N messages of 8 bytes around a ring.
+    Messages,
     /// One rank on each of the K computer's nodes, Tofu's routes along a snake, routers, 1 pair.
     Hops,
     /// 128 nodes of FX100 with 1, 8 and 32 ranks each, routers, 1000 pairs.
@@ -43,7 +46,7 @@ pub(crate) struct Options {
     /// Pairs, or commands, of each rank.
     #[arg(value_name = "N")]
     each: Option<u32>,
-    /// Ranks of the loads `k` and `readers`.
+    /// Ranks of the loads `k`, `readers` and `messages`.
     #[arg(long, default_value_t = 663_552, value_parser = clap::value_parser!(u32).range(2..=663_552))]
     ranks: u32,
     /// 8 ranks on each of 128 nodes and 10 pairs: a smoke test.
@@ -70,6 +73,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, Box<dyn Error>> {
             Load::Readers => {
                 let job = Job::new(&platform, many).ranks_per_node(8);
                 simulate(&mut sheet, "readers", many, &job, &reader_pairs(each(5), TOGETHER))?;
+            }
+            Load::Messages => {
+                let (job, each) = (Job::new(&platform, many).ranks_per_node(8), each(4));
+                simulate(&mut sheet, "messages", many, &job, &async |fabric| messages(fabric, each).await)?;
             }
             Load::Hops => {
                 let job = Job::new(&platform, 82_944).shape(System::K.shape()).folding(Folding::Snake);
@@ -190,6 +197,31 @@ async fn pairs(fabric: Fabric, pairs: u32) -> ProgramResult<()> {
         drop(fabric.post(op::Atomic { word: &word, amo: Amo::Add(1 << 32) }).await?);
     }
     Ok(())
+}
+
+/// Runs one collective of each kind, and sends `each` messages to the next rank. Futures are boxed: a rank of the
+/// simulator keeps room for the largest future that its program contains.
+async fn messages(fabric: Fabric, each: u32) -> ProgramResult<()> {
+    let fmpl = Fmpl::init(&fabric).await?;
+    let world = fmpl.world();
+    let (me, all) = (world.me(), world.len());
+    // All values are integers, so sums are exact.
+    let buffer = world.buffer::<f64>(1)?;
+    Box::pin(world.barrier()).await?;
+    fabric.write(&buffer, &[if me == 0 { 7.0 } else { 0.0 }])?;
+    Box::pin(world.broadcast(&buffer, 0)).await?;
+    Box::pin(world.allreduce(&buffer, Op::Sum)).await?;
+    let (sum, mut word) = (7.0 * all as f64, [0.0]);
+    for number in (0..each).map(f64::from) {
+        let receive = Box::pin(world.irecv(&buffer, (me + all - 1) % all, 0)).await?;
+        Box::pin(world.send(&[sum + number], (me + 1) % all, 0)).await?;
+        Box::pin(receive.wait()).await?;
+        fabric.read(&buffer, &mut word)?;
+        if word != [sum + number] {
+            return Err(format!("message {number} is {word:?}, not {}", sum + number).into());
+        }
+    }
+    Ok(fmpl.finalize().await?)
 }
 
 /// Posts `commands` puts of 8 bytes on a full session queue. Each leaves a notice several hops away

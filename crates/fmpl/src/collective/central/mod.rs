@@ -30,7 +30,7 @@ use crate::{Communicator, FmplError, Result};
 use core::{fmt, future::Future};
 use rdma_fabric::{
     Deps, Fabric, FabricError, Group, GroupMemory, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord,
-    join::{Either, race},
+    join::{Either, map, race},
 };
 use slots::Slots;
 use tally::Tally;
@@ -175,7 +175,7 @@ impl Central {
         // Its last word, or the report of the loss, is in flight.
         let deps = Deps::Step { writer: *rank, group: comm.listed.as_deref() };
         let gone = comm.fabric.wait_until(&self.arrivals.gone, deps, |mark| mark != 0);
-        match self.unless_left(comm, deps, gone).await {
+        match self.unless_left(comm, deps, Box::pin(gone)).await {
             Ok(left) => FmplError::MemberLeft { member: left.unwrap_or(member) },
             Err(loss) => loss,
         }
@@ -218,7 +218,7 @@ impl Central {
             };
             let written = fabric.wait_until(word, deps, |value| value >= end);
             let other = fabric.wait_until(&tally.gone, deps, |now| now != gone);
-            let left = self.unless_left(comm, deps, async { either(race(written, other).await) }).await?;
+            let left = self.unless_left(comm, deps, map(Box::pin(race(written, other)), either)).await?;
             if fabric.load(word)? >= end {
                 return Ok(());
             }
@@ -248,7 +248,7 @@ impl Central {
         &self,
         comm: &Communicator,
         deps: Deps<'_>,
-        written: impl Future<Output = Result<u64, FabricError>>,
+        written: impl Future<Output = Result<u64, FabricError>> + Unpin,
     ) -> Result<Option<usize>> {
         let left = comm.fabric.wait_until(&self.left, deps, |member| member != 0);
         match comm.progressing(race(written, left)).await {

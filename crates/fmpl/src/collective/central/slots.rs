@@ -87,7 +87,7 @@ impl Central {
         let mut flag = fabric.load(word)?;
         if !has_come(flag) {
             let deps = Deps::Step { writer: comm.rank(root)?, group: comm.listed.as_deref() };
-            let left = self.unless_left(comm, deps, fabric.wait_until(word, deps, has_come)).await?;
+            let left = self.unless_left(comm, deps, Box::pin(fabric.wait_until(word, deps, has_come))).await?;
             flag = fabric.load(word)?;
             if !has_come(flag) {
                 return Err(FmplError::MemberLeft { member: left.unwrap_or(root) });
