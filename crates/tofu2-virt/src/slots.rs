@@ -29,8 +29,11 @@ impl<T: Slotted> Slots<T> {
 
     /// Creates a table that does not move before it has more than `many` slots.
     pub(super) fn with_room(many: u32) -> Self {
-        let mut slots = Vec::with_capacity(many as usize);
-        in_huge_pages(&mut slots);
+        let mut slots = Vec::new();
+        // If there is no such room, the table grows when it has to.
+        if slots.try_reserve_exact(many as usize).is_ok() {
+            in_huge_pages(&mut slots);
+        }
         Slots { slots, free: NONE }
     }
 

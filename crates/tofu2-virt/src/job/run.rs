@@ -76,7 +76,7 @@ impl Job<'_> {
         let make = |fabric| program.run(fabric);
         let task_bytes = tasks::bytes(&make);
         let world = self.world(task_bytes)?;
-        let _heap = HugeHeap::new(world.core().machine.ranks as usize * RANK_HEAP);
+        let _heap = HugeHeap::new((world.core().machine.ranks as usize).saturating_mul(RANK_HEAP));
         let (fabric, ranks) = (provider::fabrics(&world), world.core().machine.ranks);
         let mut tasks = Tasks::new(ranks, |rank| make(fabric(rank)));
         let (run, failure) = self.run_tasks(&world, &mut tasks, task_bytes)?;

@@ -6,12 +6,14 @@
 //! stored by pages ([`part`]). A region can also be memory of another process ([`program`]), which stores it.
 
 mod access;
+mod loc;
 mod part;
 mod program;
 mod storage;
 mod symmetric;
 
 pub(super) use access::{SPARSE, is_zero};
+pub(super) use loc::Loc;
 pub(super) use storage::NoStorage;
 
 use crate::program::ProgramMemory;
@@ -37,49 +39,6 @@ pub(super) struct Memory {
     stored: Stored,
     /// The index and offset in a symmetric region at which a rank last wrote its own part.
     own: (u32, u64),
-}
-
-/// Some bytes of one region of one rank: the form in which the core stores a `Place`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Loc {
-    pub(super) rank: u32,
-    index: u32,
-    pub(super) offset: u64,
-    pub(super) len: u64,
-    generation: u32,
-}
-
-const _: () = assert!(size_of::<Loc>() <= 32);
-
-impl Loc {
-    pub(super) fn new(rank: u32, key: RegionKey, offset: u64, len: u64) -> Self {
-        Loc { rank, index: key.index, generation: key.generation, offset, len }
-    }
-
-    #[inline]
-    pub(super) fn key(&self) -> RegionKey {
-        RegionKey { index: self.index, generation: self.generation }
-    }
-
-    /// Returns the number of the symmetric region, if it is one.
-    #[inline]
-    fn symmetric(&self) -> Option<usize> {
-        (self.index & SYMMETRIC != 0).then_some((self.index & !SYMMETRIC) as usize)
-    }
-
-    pub(super) fn addr(&self) -> RemoteAddr {
-        RemoteAddr { rank: Rank::new(self.rank), region: self.key(), offset: self.offset }
-    }
-
-    /// Returns whether the two have a byte in common.
-    #[inline]
-    pub(super) fn overlaps(&self, other: &Loc) -> bool {
-        self.index == other.index
-            && self.generation == other.generation
-            && self.rank == other.rank
-            && self.offset < other.offset + other.len
-            && other.offset < self.offset + self.len
-    }
 }
 
 impl Memory {
