@@ -1,8 +1,7 @@
 //! The storage of one rank's part of a region: nothing, single pages, or all of it.
 //!
 //! Protocols of many ranks have an area for each possible peer and use few of them, so a large part
-//! takes memory by pages of [`Pages::page_words`] words, until so many are used that the whole part
-//! costs little more.
+//! takes memory by pages of [`Pages::page_words`] words, until the whole part costs little more.
 
 use super::storage::Stored;
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -11,7 +10,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 const PAGE: usize = 32;
 /// The number of pages of a part is at most this, so that finding one stays cheap.
 const MOST_PAGES: usize = 1024;
-/// A part becomes whole when this share of it, one in so many, is used or written at once.
+/// A part becomes whole when one word in `SHARE` is used, or written at once.
 const SHARE: usize = 8;
 
 /// The sizes of the parts of a region, in words.

@@ -80,7 +80,7 @@ impl<P: Protocol> First<P> {
         Drive { core: self.core, walk }
     }
 
-    /// Returns what has to go on although its future was dropped.
+    /// Returns the walk that continues after its future was dropped.
     #[cold]
     fn detached(self) -> Drive<P> {
         let First { core, step, atomic, deadline } = self;
@@ -110,7 +110,7 @@ impl<P: Protocol> Call<P> {
         Call(Stage::First(First { core: core.clone(), step, atomic, deadline }))
     }
 
-    /// Polls the first atomic. Returns what ends the call, or replaces this stage by a walk.
+    /// Polls the first atomic. Returns the result that ends the call, or replaces this stage by a walk.
     #[inline(always)]
     pub(crate) fn advance_first(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Option<Held>>>> {
         let Stage::First(first) = &mut self.0 else { return Poll::Ready(None) };
