@@ -217,14 +217,14 @@ impl Part<'_> {
                 hardware.rounds = None;
                 let staging = hardware.staging.iter().flat_map(|staging| staging.left_words(&fabric));
                 let boxes = hardware.boxes.iter().flat_map(|boxes| boxes.left_words(comm));
-                let central = hardware.central.iter().flat_map(|central| central.left_words(comm));
-                staging.chain(boxes).chain(central).collect()
+                let central = hardware.central.iter().flat_map(|central| central.left_words(comm, member));
+                staging.chain(boxes).map(|word| (word, member as u64 + 1)).chain(central).collect()
             })
         });
         let (words, neighbours) = (words.unwrap_or_default(), self.neighbours());
         async move {
             notify(&fabric, &neighbours, member).await;
-            notify_all(&fabric, &words, member).await;
+            notify_all(&fabric, &words).await;
         }
     }
 

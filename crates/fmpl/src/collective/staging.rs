@@ -264,8 +264,8 @@ impl Staging {
 }
 
 /// Writes that `member` has left. Errors are ignored, since no call is left to return them.
-pub(crate) async fn notify_all(fabric: &Fabric, words: &[RemoteWord<u64>], member: usize) {
-    join_all(words.iter().map(|word| fabric.put_word(word, member as u64 + 1))).await;
+pub(crate) async fn notify_all(fabric: &Fabric, words: &[(RemoteWord<u64>, u64)]) {
+    join_all(words.iter().map(|(word, value)| fabric.put_word(word, *value))).await;
 }
 
 /// Posts a multicast without waiting until it has been sent.

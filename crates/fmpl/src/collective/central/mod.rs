@@ -11,14 +11,16 @@
 //! |---|---|
 //! | [`Tally`]s | the members that have arrived in a round, and that have taken broadcasts |
 //! | released, freed | the last complete round; the broadcasts that all members have taken |
-//! | left | 1 + the member that has left |
+//! | left | 1 + the member that has left; above 16 bits, the number of collectives it has completed |
 //! | gone | 1 + the last mark of each tally that member 0 passed before it dropped its memory |
 //! | result | of a reduction |
 //! | slots | of broadcasts |
 //! | rows | one for each member, with its contribution to a reduction |
 //!
 //! # When a member leaves
-//! It writes this to a word of each member. A member that waits depends on one that has not arrived
+//! It writes this to a word of each member, which concerns only members that have completed no more
+//! collectives: the others have all that they need of it, though perhaps not from the last member to
+//! arrive. A member that waits depends on one that has not arrived
 //! yet, as the marks of a tally show. The member that arrived last before another one finished without
 //! arriving sees only such members, so one of them ends its wait, and it notifies the others.
 
@@ -44,6 +46,9 @@ pub(crate) const MEMBERS: usize = 256;
 const HEADER: usize = 64;
 const ROW: usize = HEADER + MOST;
 
+/// The position of the number of completed collectives in the word of a member that has left.
+const COMPLETED: u32 = 16;
+
 /// Offsets.
 const RELEASED: usize = 0;
 const FREED: usize = 64;
@@ -56,6 +61,8 @@ const TALLIES: usize = SLOTS + slots::COUNT * ROW;
 pub(crate) struct Central {
     memory: GroupMemory,
     left: LocalWord<u64>,
+    /// The number of collectives that this member has completed.
+    completed: u64,
     arrivals: Tally,
     /// The number of rounds in which this member has arrived.
     round: u64,
@@ -129,6 +136,7 @@ impl Central {
         let rows = TALLIES + 2 * Tally::bytes(members);
         Ok(Central {
             left: fabric.local_word(at(me, LEFT)?)?,
+            completed: 0,
             arrivals: tally(TALLIES, GONE)?,
             round: 0,
             released: fabric.local_word(at(me, RELEASED)?)?,
@@ -157,11 +165,34 @@ impl Central {
         })
     }
 
-    /// Returns the words at all other members that record which member has left.
-    pub(crate) fn left_words(&self, comm: &Communicator) -> Vec<RemoteWord<u64>> {
-        let others = (0..comm.len()).filter(|member| *member != comm.me());
-        let at = |member| self.memory.at(comm.rank(member).ok()?, LEFT as u64).ok();
-        others.filter_map(|member| comm.fabric.remote_word(at(member)?).ok()).collect()
+    /// Returns the words at all other members that record which member has left, and their value if
+    /// `member` has.
+    ///
+    /// If this member leaves because another one has, it repeats the other's number of collectives: its
+    /// own word may replace that one.
+    pub(crate) fn left_words(&self, comm: &Communicator, member: usize) -> Vec<(RemoteWord<u64>, u64)> {
+        let others = (0..comm.len()).filter(|other| *other != comm.me());
+        let at = |other| self.memory.at(comm.rank(other).ok()?, LEFT as u64).ok();
+        let completed = match comm.fabric.load(&self.left) {
+            Ok(0) | Err(_) => self.completed,
+            Ok(word) => self.completed.min(word >> COMPLETED),
+        };
+        let value = completed << COMPLETED | (member as u64 + 1);
+        others.filter_map(|other| Some((comm.fabric.remote_word(at(other)?).ok()?, value))).collect()
+    }
+
+    /// Returns the member that has left according to a word, unless it completed the collective in which
+    /// this member is.
+    fn leaver(&self, word: u64) -> Option<usize> {
+        let member = (word & ((1 << COMPLETED) - 1)) as usize;
+        if word >> COMPLETED <= self.completed { member.checked_sub(1) } else { None }
+    }
+
+    /// Counts a collective unless its outcome makes this member leave.
+    fn count(&mut self, outcome: &Result<()>) {
+        if matches!(outcome, Ok(()) | Err(FmplError::CountMismatch { .. })) {
+            self.completed += 1;
+        }
     }
 
     /// Returns the error with the member that has dropped its communicator, or with the loss for which it
@@ -250,12 +281,12 @@ impl Central {
         deps: Deps<'_>,
         written: impl Future<Output = Result<u64, FabricError>> + Unpin,
     ) -> Result<Option<usize>> {
-        let left = comm.fabric.wait_until(&self.left, deps, |member| member != 0);
+        let left = comm.fabric.wait_until(&self.left, deps, |word| self.leaver(word).is_some());
         match comm.progressing(race(written, left)).await {
             Either::First(Ok(_)) => Ok(None),
-            Either::Second(Ok(member)) => Ok(Some(member as usize - 1)),
+            Either::Second(Ok(word)) => Ok(self.leaver(word)),
             Either::First(Err(FabricError::PeersLeft)) | Either::Second(Err(FabricError::PeersLeft)) => {
-                Ok((comm.fabric.load(&self.left)? as usize).checked_sub(1))
+                Ok(self.leaver(comm.fabric.load(&self.left)?))
             }
             Either::First(Err(error)) | Either::Second(Err(error)) => Err(error.into()),
         }

@@ -159,17 +159,19 @@ impl Part<'_> {
     pub(crate) async fn meet_centrally(&mut self) -> Result<()> {
         self.comm.fabric.charge(cost::INIT).await;
         let (central, comm) = self.central()?;
-        match central.meet(comm).await {
+        let outcome = match central.meet(comm).await {
             Err(error) => Err(central.named(comm, error).await),
             met => met,
-        }
+        };
+        central.count(&outcome);
+        outcome
     }
 
     /// Combines the elements of all members into the span of each: few bytes in rows, more along the tree.
     pub(crate) async fn reduce_centrally(&mut self, span: &LocalSpan<u8>, combine: &mut Combine<'_>) -> Result<()> {
         self.comm.fabric.charge(cost::INIT).await;
         let (central, comm) = self.central()?;
-        match central.combine(comm, span, combine).await {
+        let outcome = match central.combine(comm, span, combine).await {
             Ok(Ended::Here) => Ok(()),
             Ok(Ended::ByTree) => {
                 let by_tree: Boxed<'_, Result<()>> = Box::pin(async {
@@ -179,6 +181,8 @@ impl Part<'_> {
                 by_tree.await
             }
             Err(error) => Err(central.named(comm, error).await),
-        }
+        };
+        self.central()?.0.count(&outcome);
+        outcome
     }
 }

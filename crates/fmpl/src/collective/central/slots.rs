@@ -139,7 +139,7 @@ impl Part<'_> {
             true => central.send(comm, span).await,
             false => central.receive(comm, span, root).await,
         };
-        match ended {
+        let outcome = match ended {
             Ok(Ended::Here) => Ok(()),
             Ok(Ended::ByTree) => {
                 let by_tree: Boxed<'_, Result<()>> = Box::pin(async {
@@ -149,6 +149,8 @@ impl Part<'_> {
                 by_tree.await
             }
             Err(error) => Err(central.named(comm, error).await),
-        }
+        };
+        self.central()?.0.count(&outcome);
+        outcome
     }
 }
