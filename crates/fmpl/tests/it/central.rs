@@ -2,7 +2,7 @@
 
 use crate::harness::{everywhere, read};
 use fmpl::{Algorithm, Choice, Collective, Communicator, Fmpl, FmplError, Op, Options, Rule};
-use rdma_fabric::{Atomics, Fabric, ProgramResult};
+use rdma_fabric::{Atomics, Fabric, ProgramResult, join::now};
 use std::time::Duration;
 use tofu2_sim::virt::{Job, Platform};
 
@@ -84,6 +84,27 @@ fn lengths_that_differ_are_named() {
         world.barrier().await?;
         Ok(fmpl.finalize().await?)
     });
+}
+
+/// The release of another member may arrive after the word that this one has left.
+#[test]
+fn a_member_that_leaves_ends_no_earlier_collective() {
+    for seed in 0..40 {
+        let job = Job::new(&Platform::fx100(), 4).seed(seed).jitter(Duration::from_micros(30));
+        let run = job.run(&async |fabric: Fabric| -> ProgramResult<()> {
+            let fmpl = Fmpl::init_with(&fabric, central()).await?;
+            let (world, me) = (fmpl.world(), fabric.rank().index());
+            world.barrier().await?;
+            if me == 1 {
+                assert_eq!(now(world.barrier()), None);
+            }
+            assert_eq!(world.barrier().await, Err(FmplError::MemberLeft { member: 1 }));
+            // Another member that ends before all have this error may be named instead.
+            fabric.sleep(Duration::from_millis(1)).await;
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
 }
 
 /// Member 0 has the counter.
