@@ -109,9 +109,8 @@ impl<F: Future, Out, Convert: FnOnce(F::Output) -> Out> Future for Map<F, Conver
     type Output = Out;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Out> {
-        // SAFETY: `future` is pinned whenever this is: it is never moved out, and there is no `Drop`;
-        // `convert` is never pinned,
-        // and this is `Unpin` only if both are.
+        // SAFETY: `future` is pinned whenever this is: it is never moved out, there is no `Drop`, and
+        // this is `Unpin` only if it is. `convert` is never pinned.
         let (future, convert) = unsafe {
             let Map { future, convert } = self.get_unchecked_mut();
             (Pin::new_unchecked(future), convert)

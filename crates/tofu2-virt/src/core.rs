@@ -132,10 +132,6 @@ impl Core {
         self.nearby.prefetch(fabric, 1, 1);
         self.nearby.prefetch(place, 4, 4);
         self.memory.prefetch(rank);
-        if rank < self.machine.ranks {
-            let node = self.machine.node_of(rank);
-            self.senders.prefetch(node, rank - node * self.machine.ranks_per_node);
-        }
     }
 
     /// Checks that the memory behind a resolved place can still be used.

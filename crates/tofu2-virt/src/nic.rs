@@ -21,15 +21,6 @@ impl SendEngines {
         SendEngines { free_at: vec![0; nodes as usize * engines as usize], engines }
     }
 
-    /// Prefetches the state of the engine that the node's `local`-th rank uses.
-    #[inline]
-    pub(super) fn prefetch(&self, node: u32, local: u32) {
-        let engine = node as usize * self.engines as usize + (local % self.engines) as usize;
-        if let Some(free_at) = self.free_at.get(engine) {
-            prefetch(free_at);
-        }
-    }
-
     /// Takes a command with `bytes` of payload, divided into transfers of at most the machine's
     /// limit. Returns the time at which the engine starts it.
     #[inline]
