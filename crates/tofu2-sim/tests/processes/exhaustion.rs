@@ -151,10 +151,13 @@ fn address_space() {
     assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
 }
 
-/// Writes the last word of a region of `bytes` bytes.
+/// Writes a word in each MiB of a region of `bytes` bytes: simulated memory is stored where it is
+/// written.
 async fn fill(fabric: Fabric, bytes: usize) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(bytes).await?;
-    fabric.store(&region.word::<u64>(&fabric, bytes - 8)?, 1)?;
+    for at in (0..bytes).step_by(1 << 20) {
+        fabric.store(&region.word::<u64>(&fabric, at)?, 1)?;
+    }
     Ok(())
 }
 
@@ -173,7 +176,7 @@ fn simulation() {
     }
     match job(2).run(&async |fabric| fill(fabric, 4 << 30).await).map(|run| run.outs.len()) {
         Err(JobError::TooLittleMemory { needed, available, .. }) => {
-            assert!(needed == 4 << 30 && available <= 512 << 20, "{available}");
+            assert!(needed > available && available <= 512 << 20, "{needed} of {available}");
         }
         other => panic!("{other:?}"),
     }
