@@ -2,7 +2,7 @@
  *
  *   operations SAMPLE_NS SAMPLES CORE...
  *
- * Two ranks measure everything but the barrier, four ranks the barrier. */
+ * Two ranks measure everything but the collectives, four ranks those. */
 #include "sampling.h"
 #include <mpi.h>
 
@@ -114,6 +114,17 @@ static void barrier(long times, int bytes) {
     for (long i = 0; i < times; i++) MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void sum(long times, int bytes) {
+    double mine = 1, all;
+    (void)bytes;
+    for (long i = 0; i < times; i++) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void broadcast(long times, int bytes) {
+    (void)bytes;
+    for (long i = 0; i < times; i++) MPI_Bcast(sent, 8, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
 static void pairs(void) {
     char *memory;
     MPI_Win_allocate(LINE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
@@ -165,8 +176,11 @@ int main(int argc, char **argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (ranks == 2)
         pairs();
-    else
+    else {
         measure("barrier-4", 0, 1, 0, barrier);
+        measure("sum-4", 0, 1, 0, sum);
+        measure("broadcast-4", 0, 1, 0, broadcast);
+    }
     MPI_Win_free(&memory);
     MPI_Finalize();
     return 0;

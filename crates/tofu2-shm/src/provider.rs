@@ -173,7 +173,7 @@ impl Provider for Endpoint {
     /// visible. Computing takes real time, so waits for it end immediately.
     fn poll_wait(&self, wait_state: &mut WaitState, wait_for: WaitFor<'_>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match wait_for {
-            WaitFor::Word(..) | WaitFor::Notice(_) if Wait::polls_once_more(wait_state) => {
+            WaitFor::Word(..) | WaitFor::Notice(_) if Wait::polls_once_more(self, wait_state) => {
                 spin_loop();
                 Poll::Ready(Ok(()))
             }

@@ -76,3 +76,14 @@ pub const POSTED: [usize; 2] = [388, 389];
 /// Flags there and back, to compare with collectives; the number of arrivals at a bare barrier, and
 /// the number of completed barriers.
 pub const COLLECTIVE: usize = 400;
+/// The numbers of which a bare sum is made; a line for each of up to four ranks.
+pub const GIVEN: usize = 404;
+/// The result of a bare sum.
+pub const SUM: usize = 408;
+/// The number of times that a rank has read half of the slots of bare broadcasts; a line for each of up to
+/// four.
+pub const TAKEN: usize = 409;
+/// The slots of bare broadcasts.
+pub const BROADCAST: usize = 416;
+/// The number of those slots.
+pub const BROADCASTS: usize = 64;

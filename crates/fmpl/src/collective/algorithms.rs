@@ -79,6 +79,12 @@ impl Algorithms {
         self.chosen[collective as usize] == Some(Chosen::Always(Algorithm::Tree))
     }
 
+    /// Returns whether collectives of a kind use the counter, unless they have too many bytes.
+    #[inline(always)]
+    pub(crate) fn is_central(&self, collective: Collective) -> bool {
+        self.chosen[collective as usize] == Some(Chosen::Always(Algorithm::Central))
+    }
+
     /// Returns whether any collective of this kind uses the algorithm.
     pub(crate) fn some(&self, collective: Collective, algorithm: Algorithm) -> bool {
         self.of(collective).any(|rule| rule.algorithm == algorithm)

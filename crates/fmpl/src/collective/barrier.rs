@@ -1,7 +1,7 @@
 //! The barrier.
 
 use super::{
-    Chosen, Part,
+    Arrival, Chosen, Part,
     edge::Way,
     fast_barrier::{Barrier, Progress},
 };
@@ -32,9 +32,9 @@ impl Communicator {
     }
 
     /// Waits until all members have arrived at the counter of member 0.
-    pub(crate) async fn meet_at_counter(&self) -> Result<()> {
+    pub(crate) async fn meet_at_counter(&self, arrival: Arrival) -> Result<()> {
         let mut part = self.begin_by_hardware(0)?;
-        let outcome = part.meet_centrally().await;
+        let outcome = part.meet_centrally(arrival).await;
         part.end(outcome).await
     }
 

@@ -1,7 +1,7 @@
 //! The barrier in software, as far as it completes without a long wait.
 
-use super::{Chosen, direct::Link, edge::Way};
-use crate::{Algorithm, Collective, Communicator, Result};
+use super::{Arrival, direct::Link, edge::Way};
+use crate::{Collective, Communicator, Result};
 use core::task::Context;
 use rdma_fabric::{fast_path::FastPath, provider::Boxed};
 
@@ -16,6 +16,8 @@ pub(crate) struct Progress {
     pub(crate) free: bool,
     /// The number of children that it has released, starting with the last one.
     pub(crate) let_go: usize,
+    /// Its progress in a round at the counter.
+    pub(crate) arrival: Arrival,
 }
 
 /// A call of [`Communicator::barrier`].
@@ -45,6 +47,9 @@ impl<'a> Barrier<'a> {
     #[inline]
     fn at_once(&mut self) -> Option<()> {
         let (comm, progress) = (self.comm, &mut self.progress);
+        if comm.algorithms.is_central(Collective::Barrier) {
+            return comm.enter().ok()?.collectives.central()?.meet_now(comm, &mut progress.arrival);
+        }
         if !comm.algorithms.is_tree(Collective::Barrier) {
             return None;
         }
@@ -70,10 +75,10 @@ impl<'a> Barrier<'a> {
     }
 
     pub(crate) fn slow(self) -> Boxed<'a, Result<()>> {
-        match self.comm.algorithms.chosen(Collective::Barrier) {
-            // A future of its own, since moving the other one takes a noticeable time.
-            Ok(Chosen::Always(Algorithm::Central)) => Box::pin(self.comm.meet_at_counter()),
-            _ => Box::pin(self.comm.meet_all(self.progress)),
+        // A future of its own, since moving the other one takes a noticeable time.
+        match self.comm.algorithms.is_central(Collective::Barrier) {
+            true => Box::pin(self.comm.meet_at_counter(self.progress.arrival)),
+            false => Box::pin(self.comm.meet_all(self.progress)),
         }
     }
 }

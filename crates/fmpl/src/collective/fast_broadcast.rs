@@ -45,6 +45,10 @@ impl<'a, T: Pod> Broadcast<'a, '_, T> {
     #[inline]
     fn at_once(&mut self) -> Option<()> {
         let (comm, passed) = (self.comm, &mut self.passed);
+        if comm.algorithms.is_central(Collective::Broadcast) {
+            let span = self.span.as_bytes().ok()?;
+            return comm.enter().ok()?.collectives.central()?.broadcast_now(comm, &span, self.root);
+        }
         if !comm.algorithms.is_tree(Collective::Broadcast) {
             return None;
         }

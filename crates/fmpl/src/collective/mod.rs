@@ -50,6 +50,7 @@ mod tree;
 mod unit;
 
 pub(crate) use algorithms::{Algorithms, Chosen};
+pub(crate) use central::Arrival;
 pub use choice::{Algorithm, Choice, Collective, Rule, Table};
 pub(crate) use hardware::{Hardware, Memories};
 pub use op::{Op, Scalar};

@@ -2,6 +2,7 @@
 
 use super::{
     Hardware, Rounds, Staging, Tree,
+    central::Central,
     direct::{DirectNeighbour, DirectNeighbours, Spins},
     edge::Edge,
     notify_all,
@@ -80,6 +81,12 @@ impl Collectives {
     #[inline(always)]
     pub(crate) fn neighbours(&mut self, root: usize) -> Option<(&DirectNeighbour, Spins<'_>)> {
         if self.under_way || self.left.is_some() { None } else { self.direct.of(root) }
+    }
+
+    /// Returns the counter, if a collective may begin.
+    #[inline(always)]
+    pub(crate) fn central(&mut self) -> Option<&mut Central> {
+        if self.under_way || self.left.is_some() { None } else { self.hardware.as_mut()?.central.as_mut() }
     }
 
     fn enter(&mut self) -> Result<()> {

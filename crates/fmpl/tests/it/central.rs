@@ -29,6 +29,14 @@ async fn rounds(comm: &Communicator) -> ProgramResult<()> {
             comm.barrier().await?;
         }
         if round % 25 == 0 {
+            // The longest one beside its flag, the shortest one behind it, and one in pieces.
+            for elements in [14, 15, 40] {
+                let some = long.slice(0..elements)?;
+                let sent: Vec<i32> = (0..elements as i32).map(|n| n + round as i32).collect();
+                fabric.write(&some, if me == root { &sent[..] } else { &[-1; 40][..elements] })?;
+                comm.broadcast(&some, root).await?;
+                assert_eq!(read(comm, &some, elements)?, sent, "round {round} of {members}");
+            }
             fabric.write(&long, &[me as i32 + 1; 100])?;
             comm.allreduce(&long, Op::Sum).await?;
             let sum = (members * (members + 1) / 2) as i32;

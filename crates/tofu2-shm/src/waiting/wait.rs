@@ -230,12 +230,13 @@ impl<'a> Wait<'a> {
     }
 
     /// Returns whether the caller must check again before the wait in `slot` is arranged. A few
-    /// more checks detect events that are nanoseconds away sooner.
+    /// more checks detect events that are nanoseconds away sooner, unless the rank that causes them
+    /// may need this CPU.
     #[inline]
-    pub(crate) fn polls_once_more(wait_state: &mut WaitState) -> bool {
+    pub(crate) fn polls_once_more(endpoint: &Endpoint, wait_state: &mut WaitState) -> bool {
         wait_state.0[0] |= BEGUN;
         wait_state.0[3] = wait_state.0[3].wrapping_add(1) % SPIN_LIMIT;
-        wait_state.0[3] != 0
+        wait_state.0[3] != 0 && !endpoint.job().oversubscribed
     }
 
     /// Continues the wait in `slot`, or begins one.

@@ -27,7 +27,7 @@ const fn work(
 
 const RING: &[&str] = &["ring-sends", "ring-collective"];
 
-pub(super) const WORKS: [Work; 18] = [
+pub(super) const WORKS: [Work; 20] = [
     work("fabric", "put 8 B + flush", "put", 8, &["put"]),
     work("fabric", "fetch-add", "fetch-add", 8, &["fetch-add"]),
     work("locks", "shared lock + unlock", "lock-shared", 0, &["lock-shared"]),
@@ -46,6 +46,11 @@ pub(super) const WORKS: [Work; 18] = [
     work("session queues", "persistent ring 8 KiB, form MRC", "exchange-mrc", 8 << 10, RING),
     work("session queues", "persistent ring 64 KiB, form MRC", "exchange-mrc", 64 << 10, RING),
     Work { shares_cores: true, ..work("waits", "barrier of 4 on 2 cores", "fmpl-barrier-4", 0, &["barrier-4"]) },
+    Work { shares_cores: true, ..work("waits", "sum of 8 B of 4 on 2 cores", "fmpl-sum-4", 0, &["sum-4"]) },
+    Work {
+        shares_cores: true,
+        ..work("waits", "broadcast of 8 B to 3 on 2 cores", "fmpl-broadcast-4", 0, &["broadcast-4"])
+    },
 ];
 
 #[cfg(test)]

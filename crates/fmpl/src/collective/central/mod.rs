@@ -24,16 +24,17 @@
 //! yet, as the marks of a tally show. The member that arrived last before another one finished without
 //! arriving sees only such members, so one of them ends its wait, and it notifies the others.
 
+mod fast;
 mod rounds;
 mod slots;
 mod tally;
+mod waits;
+
+pub(crate) use fast::Arrival;
 
 use crate::{Communicator, FmplError, Result};
-use core::{fmt, future::Future};
-use rdma_fabric::{
-    Deps, Fabric, FabricError, Group, GroupMemory, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord,
-    join::{Either, map, race},
-};
+use core::fmt;
+use rdma_fabric::{Deps, Fabric, FabricError, Group, GroupMemory, LocalSpan, LocalWord, Rank, RemoteSpan, RemoteWord};
 use slots::Slots;
 use tally::Tally;
 
@@ -60,6 +61,8 @@ const TALLIES: usize = SLOTS + slots::COUNT * ROW;
 
 pub(crate) struct Central {
     memory: GroupMemory,
+    /// Whether other ranks run on the CPU of this one.
+    shares_cpus: bool,
     left: LocalWord<u64>,
     /// The number of collectives that this member has completed.
     completed: u64,
@@ -135,6 +138,7 @@ impl Central {
         let tally = |offset: usize, gone: usize| Tally::new(fabric, &memory, &ranks, me, (offset, gone));
         let rows = TALLIES + 2 * Tally::bytes(members);
         Ok(Central {
+            shares_cpus: fabric.caps().oversubscribed,
             left: fabric.local_word(at(me, LEFT)?)?,
             completed: 0,
             arrivals: tally(TALLIES, GONE)?,
@@ -216,92 +220,6 @@ impl Central {
     pub(crate) fn silence(&mut self) {
         self.arrivals.silence();
         self.slots.taken.silence();
-    }
-
-    /// Waits until a word of this member, which the last member to pass `mark` writes, reaches `end`.
-    async fn reaches(
-        &self,
-        comm: &Communicator,
-        word: &LocalWord<u64>,
-        end: u64,
-        (tally, mark): (&Tally, u64),
-    ) -> Result<()> {
-        let (fabric, group) = (&comm.fabric, comm.listed.as_deref());
-        loop {
-            if fabric.load(word)? >= end {
-                return Ok(());
-            }
-            let gone = fabric.load(&tally.gone)?;
-            let missing = match gone {
-                0 => match tally.missing(fabric, mark).await {
-                    Ok(missing) => missing,
-                    // Member 0 drops its memory: its last mark is in flight.
-                    Err(error) if is_dropped(&error) => Some(0),
-                    Err(error) => return Err(error),
-                },
-                // All have passed the mark: the write is in flight.
-                _ if gone > mark => None,
-                _ => Some(0),
-            };
-            let deps = match missing {
-                Some(member) => Deps::Step { writer: comm.rank(member)?, group },
-                None => group.map_or(Deps::All, Deps::Ranks),
-            };
-            let written = fabric.wait_until(word, deps, |value| value >= end);
-            let other = fabric.wait_until(&tally.gone, deps, |now| now != gone);
-            let left = self.unless_left(comm, deps, map(Box::pin(race(written, other)), either)).await?;
-            if fabric.load(word)? >= end {
-                return Ok(());
-            }
-            if let Some(member) = left {
-                return Err(FmplError::MemberLeft { member });
-            }
-            let leaver = match (fabric.load(&tally.gone)?, missing) {
-                // It may have passed the mark before it finished.
-                (0, Some(member)) if member > 0 => match tally.missing(fabric, mark).await {
-                    Ok(missing) => missing.filter(|missing| *missing == member),
-                    Err(error) if is_dropped(&error) => None,
-                    Err(error) => return Err(error),
-                },
-                // All have finished, and the write did not come.
-                (now, None) if now == gone => Some(0),
-                (now, _) => (now <= mark).then_some(0),
-            };
-            if let Some(member) = leaver {
-                return Err(FmplError::MemberLeft { member });
-            }
-        }
-    }
-
-    /// Waits for a word of this member, or until a member leaves, which is returned, or those on which
-    /// the wait depends finish.
-    async fn unless_left(
-        &self,
-        comm: &Communicator,
-        deps: Deps<'_>,
-        written: impl Future<Output = Result<u64, FabricError>> + Unpin,
-    ) -> Result<Option<usize>> {
-        let left = comm.fabric.wait_until(&self.left, deps, |word| self.leaver(word).is_some());
-        match comm.progressing(race(written, left)).await {
-            Either::First(Ok(_)) => Ok(None),
-            Either::Second(Ok(word)) => Ok(self.leaver(word)),
-            Either::First(Err(FabricError::PeersLeft)) | Either::Second(Err(FabricError::PeersLeft)) => {
-                Ok(self.leaver(comm.fabric.load(&self.left)?))
-            }
-            Either::First(Err(error)) | Either::Second(Err(error)) => Err(error.into()),
-        }
-    }
-}
-
-/// Returns whether an error shows that member 0 has dropped the counters.
-fn is_dropped(error: &FmplError) -> bool {
-    matches!(error, FmplError::Fabric(FabricError::StaleRegion { .. } | FabricError::PeersLeft))
-}
-
-/// Returns the result of the one of two waits that has ended.
-fn either<T>(ended: Either<T, T>) -> T {
-    match ended {
-        Either::First(ended) | Either::Second(ended) => ended,
     }
 }
 

@@ -10,7 +10,7 @@
 //! seen those of the round before. The last member to arrive puts neither to itself: it would not
 //! wait for that.
 
-use super::{Central, Ended, HEADER, MOST, ROW, announce};
+use super::{Arrival, Central, Ended, HEADER, MOST, ROW, announce};
 use crate::{
     Communicator, FmplError, Result,
     collective::{
@@ -36,9 +36,15 @@ const DIFFER: u64 = 2;
 
 impl Central {
     /// Waits until all members have called this function.
-    async fn meet(&mut self, comm: &Communicator) -> Result<()> {
-        self.round += 1;
-        match self.arrivals.pass(&comm.fabric, self.round).await? {
+    async fn meet(&mut self, comm: &Communicator, arrival: Arrival) -> Result<()> {
+        let last = match arrival {
+            Arrival::Counted { last } => last,
+            Arrival::Due => {
+                self.round += 1;
+                self.arrivals.pass(&comm.fabric, self.round).await?
+            }
+        };
+        match last {
             true => announce(&comm.fabric, &self.releases, self.round).await,
             false => self.released(comm).await,
         }
@@ -156,10 +162,10 @@ impl Part<'_> {
     }
 
     /// Meets all members.
-    pub(crate) async fn meet_centrally(&mut self) -> Result<()> {
+    pub(crate) async fn meet_centrally(&mut self, arrival: Arrival) -> Result<()> {
         self.comm.fabric.charge(cost::INIT).await;
         let (central, comm) = self.central()?;
-        let outcome = match central.meet(comm).await {
+        let outcome = match central.meet(comm, arrival).await {
             Err(error) => Err(central.named(comm, error).await),
             met => met,
         };

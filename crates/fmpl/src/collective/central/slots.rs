@@ -19,7 +19,7 @@ use rdma_fabric::{Deps, LocalSpan, LocalWord, PutOrder, RemoteSpan, RemoteWord, 
 /// The number of slots of each member.
 pub(super) const COUNT: usize = 64;
 /// The number of broadcasts between two reports.
-const REPORT: u64 = COUNT as u64 / 2;
+pub(super) const REPORT: u64 = COUNT as u64 / 2;
 
 pub(super) struct Slots {
     pub(super) taken: Tally,
@@ -41,8 +41,16 @@ impl fmt::Debug for Slots {
 }
 
 /// The position of a broadcast's number in its flag, above the number of bytes, or [`BY_TREE`].
-const NUMBER: u32 = 16;
+pub(super) const NUMBER: u32 = 16;
 const BY_TREE: u64 = (1 << NUMBER) - 1;
+
+/// Returns the offset of a body of `bytes` bytes in its slot: beside the flag, in the same cache line, if
+/// it is short enough.
+#[inline]
+pub(super) fn body_at(bytes: usize) -> usize {
+    const FLAG: usize = size_of::<u64>();
+    if bytes <= HEADER - FLAG { FLAG } else { HEADER }
+}
 
 impl Slots {
     fn slot(&self) -> usize {
@@ -59,10 +67,11 @@ impl Central {
         let used = number.saturating_sub(COUNT as u64);
         self.reaches(comm, freed, used, (taken, used.div_ceil(REPORT))).await?;
         let (at, short) = (self.slots.slot() * ROW, bytes <= MOST);
+        let body = at + body_at(bytes);
         let others = || there.iter().enumerate().filter(|(member, _)| *member != comm.me()).map(|(_, slots)| slots);
         if short && bytes > 0 {
             for slots in others() {
-                fabric.put(&slots.slice(at + HEADER..at + HEADER + bytes)?, span.clone()).await?;
+                fabric.put(&slots.slice(body..body + bytes)?, span.clone()).await?;
             }
             if !fabric.caps().puts_in_order {
                 fabric.flush_all().await?;
@@ -85,6 +94,9 @@ impl Central {
         let word = &self.slots.flags[slot];
         let has_come = |flag: u64| flag >> NUMBER == number;
         let mut flag = fabric.load(word)?;
+        if !has_come(flag) && self.soon(comm, word, has_come).await {
+            flag = fabric.load(word)?;
+        }
         if !has_come(flag) {
             let deps = Deps::Step { writer: comm.rank(root)?, group: comm.listed.as_deref() };
             let left = self.unless_left(comm, deps, Box::pin(fabric.wait_until(word, deps, has_come))).await?;
@@ -100,7 +112,8 @@ impl Central {
         if bytes == Some(span.len()) {
             let mut body = [0; MOST];
             let body = &mut body[..span.len()];
-            fabric.read(&self.slots.here[slot].slice(HEADER..HEADER + body.len())?, body)?;
+            let at = body_at(body.len());
+            fabric.read(&self.slots.here[slot].slice(at..at + body.len())?, body)?;
             fabric.write(span, body)?;
             fabric.charge_bytes(cost::COPY, body.len()).await;
         }

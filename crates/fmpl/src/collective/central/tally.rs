@@ -14,14 +14,14 @@ use rdma_fabric::{Fabric, GroupMemory, LocalWord, PutOrder, Rank, RemoteAddr, Re
 /// the others detect by themselves.
 pub(super) struct Tally {
     fabric: Fabric,
-    counters: [RemoteWord<u64>; 2],
+    pub(super) counters: [RemoteWord<u64>; 2],
     /// The last mark that this member has passed.
-    passed: u64,
+    pub(super) passed: u64,
     /// 1 + the last mark that member 0 has passed, once it has dropped its tally.
     pub(super) gone: LocalWord<u64>,
     /// These words at the other members, if this is member 0.
     farewells: Box<[RemoteWord<u64>]>,
-    mark: RemoteWord<u64>,
+    pub(super) mark: RemoteWord<u64>,
     marks: RemoteSpan<u64>,
     me: usize,
 }
@@ -74,7 +74,12 @@ impl Tally {
             fabric.flush(self.mark.rank()).await?;
         }
         let before = fabric.fetch_add(&self.counters[mark as usize % 2], 1).await?;
-        Ok(before + 1 == mark.div_ceil(2) * self.marks.len() as u64)
+        Ok(self.is_last(before, mark))
+    }
+
+    /// Returns whether the member is the last one that found `before` in the counter of a mark.
+    pub(super) fn is_last(&self, before: u64, mark: u64) -> bool {
+        before + 1 == mark.div_ceil(2) * self.marks.len() as u64
     }
 
     /// Returns the next member after this one, cyclically, that has not passed a mark.

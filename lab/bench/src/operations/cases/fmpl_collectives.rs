@@ -1,29 +1,14 @@
 //! Collectives of messages, compared with flags and copies over bare memory.
 
-use super::{
-    Case,
-    crowd::{Crowd, measured},
-    pair::Pair,
-};
+use super::{Case, pair::Pair};
 use crate::{
     goal::Fault,
-    operations::{
-        ranks::JobPlan,
-        sampling::{Measured, Sample, Takes, Took, form, repeat, run},
-    },
+    operations::sampling::{Takes, Took, form, repeat, run},
     outside::{bare::How, limit, lines, rendezvous::until},
 };
-use core::{
-    cell::Cell,
-    hint::black_box,
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{AcqRel, Acquire, Release},
-    },
-};
+use core::{cell::Cell, hint::black_box, sync::atomic::Ordering::Release};
 use fmpl::{Fmpl, Op};
-use rdma_fabric::{Fabric, ProgramResult};
-use std::time::Instant;
+use rdma_fabric::ProgramResult;
 
 const BARRIER: Case =
     Case::new("fmpl-barrier", "barrier of 2; beside a flag there and back", Takes::Both).at_most(1.3, Fault::Software);
@@ -31,12 +16,8 @@ const BROADCAST: Case = Case::new("fmpl-broadcast", "broadcast of 8 KiB to a mem
     .at_most(1.5, Fault::Software);
 const REDUCE: Case = Case::new("fmpl-reduce", "sum of two members' 8 KiB of `f64` at one of them", Takes::Both)
     .at_most(1.5, Fault::Software);
-const CROWD: Case = Case::new("fmpl-barrier-4", "barrier of 4 on 2 cores; beside a bare one that yields", Takes::Both)
-    .at_most(1.3, Fault::Software);
 
 pub(super) const CASES: &[Case] = &[BARRIER, BROADCAST, REDUCE];
-/// Those of four ranks.
-pub(super) const FOUR_CASES: &[Case] = &[CROWD];
 
 /// Bytes of a broadcast and of a reduction.
 const BYTES: usize = 8 << 10;
@@ -107,71 +88,4 @@ pub(super) async fn measure(pair: &mut Pair<'_>) -> ProgramResult<()> {
     ];
     pair.measure(&REDUCE, BYTES, forms).await?;
     Ok(fmpl.finalize().await?)
-}
-
-/// Measures the cases of four ranks; rank 0 has the results.
-pub(super) async fn measure_four(
-    job: &mut Crowd<'_>,
-    fabric: &Fabric,
-    plan: &JobPlan,
-) -> ProgramResult<Option<Measured>> {
-    if !plan.wants(&CROWD) {
-        return Ok(None);
-    }
-    let fmpl = Fmpl::init(fabric).await?;
-    let bare = job.bare;
-    let (came, over) = (bare.word(lines::COLLECTIVE + 2), bare.word(lines::COLLECTIVE + 3));
-    let (samples, times) = if plan.quick { (3, 500) } else { (20, 2000) };
-    let (mut over_fabric, mut yielding) = (Vec::new(), Vec::new());
-    job.announce(&CROWD);
-    for sample in 0..=samples {
-        let by_fmpl = job.barriers(times, async || Ok(fmpl.world().barrier().await?)).await?;
-        let ranks = job.ranks as u64;
-        let by_words = job.barriers(times, async || {
-            yielding_barrier(came, over, ranks);
-            Ok(())
-        });
-        let by_words = by_words.await?;
-        // The first iteration is a warm-up.
-        if sample > 0 {
-            over_fabric.push(by_fmpl);
-            yielding.push(by_words);
-        }
-    }
-    fmpl.finalize().await?;
-    let done = measured(&CROWD, 0, vec![("fmpl", over_fabric), ("bare, yielding", yielding)]);
-    Ok((job.me == 0).then_some(done))
-}
-
-/// A barrier in which the last rank to arrive releases the others, which yield between two polls.
-fn yielding_barrier(came: &AtomicU64, over: &AtomicU64, ranks: u64) {
-    let round = over.load(Acquire);
-    if came.fetch_add(1, AcqRel) + 1 == ranks {
-        came.store(0, Release);
-        // Release: pairs with the acquire of the waiting ranks.
-        over.store(round + 1, Release);
-    } else {
-        while over.load(Acquire) == round {
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Crowd<'_> {
-    /// Takes a sample of `times` barriers.
-    async fn barriers(
-        &mut self,
-        times: u32,
-        mut barrier: impl AsyncFnMut() -> ProgramResult<()>,
-    ) -> ProgramResult<Sample> {
-        let ping_pong = self.ping_pong()?;
-        self.assemble()?;
-        let begun = Instant::now();
-        for _ in 0..times {
-            barrier().await?;
-        }
-        let took = begun.elapsed();
-        self.assemble()?;
-        Ok(Sample { ns: took.as_nanos() as f64 / f64::from(times), ping_pong, clean: false })
-    }
 }

@@ -9,6 +9,7 @@ mod dynamics;
 mod exchange;
 mod fmpl;
 mod fmpl_collectives;
+mod fmpl_four;
 mod fmpl_long;
 mod fmpl_parts;
 mod locks;
@@ -79,7 +80,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Case> {
         acp::CASES,
         fmpl::CASES,
         fmpl_collectives::CASES,
-        fmpl_collectives::FOUR_CASES,
+        fmpl_four::CASES,
         fmpl_long::CASES,
         fmpl_parts::CASES,
         containers::CASES,
@@ -99,9 +100,7 @@ pub(super) fn find(name: &str) -> Option<&'static Case> {
 pub(super) fn ranks_of(case: &Case) -> Ranks {
     let is_one_of = |cases: &[Case]| cases.iter().any(|known| known.name == case.name);
     match () {
-        () if [containers::CASES, fmpl_collectives::FOUR_CASES, reflect_four::CASES].into_iter().any(is_one_of) => {
-            Ranks::Four
-        }
+        () if [containers::CASES, fmpl_four::CASES, reflect_four::CASES].into_iter().any(is_one_of) => Ranks::Four,
         () if is_one_of(oversubscribed::CASES) => Ranks::Oversubscribed,
         () => Ranks::Pair,
     }
@@ -118,7 +117,7 @@ pub(super) async fn measure(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> Pro
 
 async fn measure_four(fabric: &Fabric, bare: &Bare, plan: &JobPlan) -> ProgramResult<Vec<Measured>> {
     let mut job = Crowd::new(fabric, bare, plan)?;
-    let collectives = fmpl_collectives::measure_four(&mut job, fabric, plan).await?;
+    let collectives = fmpl_four::measure(&mut job, fabric, plan).await?;
     let reflects = reflect_four::measure(&mut job, fabric, plan).await?;
     let containers = containers::measure(&mut job, fabric, plan).await?;
     Ok(collectives.into_iter().chain(reflects).chain(containers).collect())
