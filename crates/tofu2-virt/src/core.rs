@@ -94,7 +94,7 @@ impl Core {
             memory: Memory::new(machine.ranks),
             operations: Operations::with_room(machine.ranks),
             queues: Queues::default(),
-            barrier: BarrierUnits::default(),
+            barrier: BarrierUnits::new(),
             colours: ColourBarriers::default(),
             senders: SendEngines::new(nodes, machine.timing.engines),
             units: AtomicUnits::new(nodes, machine.receive_engines),

@@ -1,33 +1,23 @@
-//! The gates of barrier units: their halves and inputs, their owners, and the resolution of gate
+//! The gates of barrier units: their halves, their owners, and the resolution of gate
 //! ids.
 
-use super::{super::core::Machine, units::BarrierUnits};
+use super::{
+    super::core::Machine,
+    signals::{Input, Signals},
+    units::BarrierUnits,
+};
 use rdma_fabric::{
     Rank, Result,
-    barrier::{GateError, GateId, RoundFault, Values, Wave, Wiring},
+    barrier::{GateError, GateId, RoundFault, Wiring},
 };
-use std::collections::VecDeque;
-
-/// A signal that is travelling to an input or waiting there.
-#[derive(Clone, Debug)]
-pub(super) struct Signal {
-    /// The arrival time, in picoseconds.
-    pub(super) at: u64,
-    pub(super) round: u64,
-    pub(super) wave: Wave,
-}
-
-/// Signals in order of arrival; at most two.
-pub(super) type Input = VecDeque<Signal>;
 
 /// A relay gate, or one half of a start/end gate.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Half {
     /// Number of rounds fired.
     pub(super) fired: u64,
-    /// The signal that it sends when the current round has fired: `Some(None)` if no input had a
-    /// signal.
-    pub(super) firing: Option<Option<Wave>>,
+    /// The signal that it sends when the current round has fired.
+    pub(super) firing: Input,
     /// Signals from the local source; for a start half, from the host.
     pub(super) local: Input,
     /// Signals from the remote source.
@@ -37,7 +27,7 @@ pub(super) struct Half {
 }
 
 /// An entry of a unit's gate table.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Gate {
     pub(super) owner: u32,
     /// The lane of the owner that polled last.
@@ -46,43 +36,69 @@ pub(super) struct Gate {
     pub(super) life: u32,
     pub(super) is_start: bool,
     /// `None` until the gate is set.
-    pub(super) wiring: Option<Wiring>,
+    pub(super) set: Option<Box<SetGate>>,
+}
+
+/// The wiring of a gate, and its rounds since it was set.
+#[derive(Debug)]
+pub(super) struct SetGate {
+    pub(super) wiring: Wiring,
     /// The round started last.
     pub(super) posted: u64,
     /// Whether the host has not yet received the result of that round.
     pub(super) under_way: bool,
-    /// The result of the round, and the time at which the host sees it.
-    pub(super) result: Option<(u64, Result<Option<Values>, RoundFault>)>,
+    /// The result of the round, which arrives when the host sees it.
+    pub(super) result: Input,
     /// The start half, or the whole of a relay gate.
     pub(super) main: Half,
     pub(super) end: Half,
 }
 
-impl Gate {
+impl SetGate {
+    fn new(wiring: Wiring) -> Self {
+        let (main, end) = (Half::default(), Half::default());
+        SetGate { wiring, posted: 0, under_way: false, result: Input::default(), main, end }
+    }
+
     pub(super) fn half(&mut self, end: bool) -> &mut Half {
         if end { &mut self.end } else { &mut self.main }
     }
+}
 
-    /// Returns the half that other gates signal.
-    pub(super) fn inputs(&mut self) -> &mut Half {
-        self.half(self.is_start)
+impl Gate {
+    pub(super) fn wiring(&self) -> Option<&Wiring> {
+        self.set.as_deref().map(|set| &set.wiring)
+    }
+
+    /// Returns the half that other gates signal, of a gate that is set.
+    pub(super) fn inputs(&mut self) -> Option<&mut Half> {
+        let is_start = self.is_start;
+        self.set.as_deref_mut().map(|set| set.half(is_start))
     }
 
     /// Returns whether an operation or a firing is in progress.
     pub(super) fn is_busy(&self) -> bool {
-        self.under_way || self.main.firing.is_some() || self.end.firing.is_some()
+        self.set
+            .as_deref()
+            .is_some_and(|set| set.under_way || !set.main.firing.is_empty() || !set.end.firing.is_empty())
     }
 
     /// Resets the gate and sets its wiring.
-    pub(super) fn set(&mut self, wiring: Wiring) {
-        self.clear();
-        self.wiring = Some(wiring);
+    pub(super) fn set(&mut self, wiring: Wiring, signals: &mut Signals) {
+        self.clear(signals);
+        self.set = Some(Box::new(SetGate::new(wiring)));
     }
 
     /// Resets the gate and removes its wiring.
-    pub(super) fn clear(&mut self) {
-        let Gate { owner, waiter, life, is_start, .. } = *self;
-        *self = Gate { owner, waiter, life, is_start, ..Gate::default() };
+    pub(super) fn clear(&mut self, signals: &mut Signals) {
+        let Some(set) = self.set.take() else { return };
+        let SetGate { mut result, main, end, .. } = *set;
+        while result.pop(signals).is_some() {}
+        for Half { firing, local, remote, sent, .. } in [main, end] {
+            for mut input in [firing, local, remote, sent] {
+                while input.pop(signals).is_some() {}
+            }
+        }
     }
 }
 
@@ -117,7 +133,6 @@ impl BarrierUnits {
         let chosen = [start].into_iter().chain(free.into_iter().take(relays));
         let take = |index: u32| {
             let gate = &mut self.gates[(first + index) as usize];
-            gate.clear();
             (gate.owner, gate.waiter, gate.life) = (rank.number(), rank.number(), gate.life + 1);
             GateId::new(rank, index, gate.life)
         };
@@ -179,7 +194,7 @@ impl BarrierUnits {
         if state.life != gate.generation() {
             return Named::Wrong(RoundFault::Freed(gate));
         }
-        match state.wiring.as_ref().and_then(back) {
+        match state.wiring().and_then(back) {
             Some(other) if other == by => Named::Gate(number),
             _ => Named::Wrong(RoundFault::PointsElsewhere { gate, by }),
         }

@@ -12,6 +12,7 @@
 
 mod colours;
 mod gate;
+mod signals;
 mod units;
 
 pub(super) use colours::ColourBarriers;
@@ -46,20 +47,19 @@ impl Me {
         let mut core = self.world.core();
         let number = core.barrier.own_start_gate(&core.machine, self.rank, gate)?;
         let seen = core.now_of(lane);
-        let state = core.barrier.gate_mut(number);
-        if !state.under_way {
-            return Err(GateError::Idle(gate).into());
-        }
-        match state.result {
-            Some((visible, _)) if visible > seen => {
+        let (state, signals) = core.barrier.with_signals(number);
+        let set = state.set.as_deref_mut().filter(|set| set.under_way).ok_or(GateError::Idle(gate))?;
+        match set.result.front(signals).map(|signal| signal.at) {
+            Some(visible) if visible > seen => {
                 if mem::replace(&mut state.waiter, lane) != lane {
                     core.clock.wake_at(lane, visible);
                 }
                 Ok(Round::Coming)
             }
-            Some((_, result)) => {
-                (state.under_way, state.result) = (false, None);
-                let result = result.map_err(FabricError::from);
+            Some(_) => {
+                set.under_way = false;
+                let wave = set.result.pop(signals).flatten();
+                let result = wave.map(|wave| wave.leave()).transpose().map_err(FabricError::from);
                 // A lost rank has freed its gates, or has caused others to free theirs.
                 let freed = matches!(&result, Err(FabricError::Gate(error)) if matches!(**error, GateError::Freed(_)));
                 if freed
@@ -116,7 +116,7 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
         let mut core = me.world.core();
         let alive = |gate: GateId| {
             let state = core.barrier.gate(core.barrier.own_gate(&core.machine, me.rank, gate)?);
-            Ok((state.wiring.unwrap_or(Wiring::none(gate)), state.is_start))
+            Ok((state.wiring().copied().unwrap_or(Wiring::none(gate)), state.is_start))
         };
         check_wirings(Rank::new(me.rank), core.ranks.len(), wirings, alive)?;
         for wiring in wirings {
@@ -126,7 +126,8 @@ impl<K: Keys> BarrierUnit for VirtRank<K> {
         }
         for wiring in wirings {
             let number = core.barrier.own_gate(&core.machine, me.rank, wiring.gate)?;
-            core.barrier.gate_mut(number).set(*wiring);
+            let (state, signals) = core.barrier.with_signals(number);
+            state.set(*wiring, signals);
         }
         Ok(())
     }

@@ -6,7 +6,8 @@ use super::{
         core::Machine,
         ranks::Ranks,
     },
-    gate::{Gate, Half, Input, Named, Signal},
+    gate::{Gate, Half, Named, SetGate},
+    signals::{Input, Signal, Signals},
 };
 use rdma_fabric::{
     Rank, Result,
@@ -15,9 +16,10 @@ use rdma_fabric::{
 use std::{collections::HashMap, mem};
 
 /// The gates of all nodes. A node's gates are created on first use.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct BarrierUnits {
     pub(super) gates: Vec<Gate>,
+    signals: Signals,
     /// The index of each node's first gate. Never iterated.
     pub(super) first: HashMap<u32, u32>,
     /// The number of pending gate events.
@@ -33,12 +35,18 @@ type HalfId = (u32, bool);
 type End = fn(&Wiring) -> Option<GateId>;
 
 impl BarrierUnits {
+    pub(crate) fn new() -> Self {
+        let signals = Signals::new();
+        BarrierUnits { gates: Vec::new(), signals, first: HashMap::new(), under_way: 0, uncertain: Vec::new() }
+    }
+
     pub(super) fn gate(&self, number: u32) -> &Gate {
         &self.gates[number as usize]
     }
 
-    pub(super) fn gate_mut(&mut self, number: u32) -> &mut Gate {
-        &mut self.gates[number as usize]
+    /// Returns a gate, and the table of its signals.
+    pub(super) fn with_signals(&mut self, number: u32) -> (&mut Gate, &mut Signals) {
+        (&mut self.gates[number as usize], &mut self.signals)
     }
 
     /// Returns whether signals are in flight. If so, `rank` is woken when none is left.
@@ -62,25 +70,23 @@ impl BarrierUnits {
         values: &Values,
         written: u64,
     ) -> Result<()> {
-        let state = self.gate_mut(number);
-        if state.under_way {
+        let (state, signals) = self.with_signals(number);
+        let Some(set) = state.set.as_deref_mut() else { return Err(GateError::NotSet(gate).into()) };
+        if set.under_way {
             return Err(GateError::Outstanding(gate).into());
         }
-        if state.wiring.is_none() {
-            return Err(GateError::NotSet(gate).into());
-        }
-        state.posted += 1;
-        state.under_way = true;
-        let signal = Signal { at: written, round: state.posted, wave: Wave::enter(values) };
-        state.main.local.push_back(signal);
+        set.posted += 1;
+        set.under_way = true;
+        let signal = Signal::new(written, set.posted, Some(Wave::enter(values)));
+        set.main.local.push(signals, signal);
         self.push(clock, written, EventKind::Signal, (number, false));
         Ok(())
     }
 
     pub(super) fn free(&mut self, machine: &Machine, clock: &mut Clock, number: u32) {
         let concerned = [false, true].into_iter().flat_map(|end| self.around(machine, (number, end))).collect();
-        let state = self.gate_mut(number);
-        state.clear();
+        let (state, signals) = self.with_signals(number);
+        state.clear(signals);
         state.life += 1;
         self.run(machine, clock, concerned);
     }
@@ -121,7 +127,7 @@ impl BarrierUnits {
     /// Returns the halves that an event at a half may affect, other than that half.
     fn around(&self, machine: &Machine, (number, end): HalfId) -> Vec<HalfId> {
         let state = self.gate(number);
-        let Some(wiring) = &state.wiring else { return Vec::new() };
+        let Some(wiring) = state.wiring() else { return Vec::new() };
         let sources = [wiring.source_local, wiring.source_remote].map(|gate| gate.filter(|_| end == state.is_start));
         let destinations = [wiring.destination_local, wiring.destination_remote].map(|gate| gate.filter(|_| !end));
         let sources = sources.into_iter().flatten().filter_map(|gate| Some((self.number_of(machine, gate)?, false)));
@@ -146,19 +152,19 @@ impl BarrierUnits {
     fn begin(&mut self, machine: &Machine, clock: &mut Clock, id: HalfId) -> Option<()> {
         let (number, end) = id;
         let (now, state) = (clock.now(), self.gate(number));
-        let wiring = state.wiring?;
-        let half = if end { &state.end } else { &state.main };
-        if half.firing.is_some() || state.life.is_multiple_of(2) {
+        let SetGate { wiring, main, end: end_half, .. } = state.set.as_deref()?;
+        let half = if end { end_half } else { main };
+        if !half.firing.is_empty() || state.life.is_multiple_of(2) {
             return None;
         }
         let (round, gate) = (half.fired + 1, wiring.gate);
         let is_start_half = state.is_start && !end;
-        let come = |input: &Input| match input.front() {
+        let come = |input: &Input| match input.front(&self.signals) {
             Some(signal) if signal.at > now => None,
             Some(signal) if signal.round != round => {
                 Some(Some(Wave::Fault(RoundFault::Corrupt(Rank::new(state.owner)))))
             }
-            Some(signal) => Some(Some(signal.wave.clone())),
+            Some(signal) => Some(signal.wave.clone()),
             None => Some(None),
         };
         let mut waves = Vec::with_capacity(3);
@@ -204,8 +210,8 @@ impl BarrierUnits {
                     Named::Gate(to) => {
                         is_driven = true;
                         let to = self.gate(to);
-                        let inputs = if to.is_start { &to.end } else { &to.main };
-                        if (if local { &inputs.local } else { &inputs.remote }).len() >= ROUNDS {
+                        let inputs = to.set.as_deref().map(|set| if to.is_start { &set.end } else { &set.main });
+                        if inputs.is_some_and(|to| (if local { to.local } else { to.remote }).is_full()) {
                             return None;
                         }
                     }
@@ -216,11 +222,11 @@ impl BarrierUnits {
             return None;
         }
         let wave = waves.into_iter().reduce(|a, b| a.merge(b, gate));
-        let half = self.gate_mut(number).half(end);
-        let Half { local, remote, sent, firing, .. } = half;
-        [local, remote, sent].into_iter().for_each(|input| drop(input.pop_front()));
-        *firing = Some(wave);
         let done = now.saturating_add(machine.timing.barrier_gate);
+        let (state, signals) = self.with_signals(number);
+        let Half { local, remote, sent, firing, .. } = state.set.as_deref_mut()?.half(end);
+        [local, remote, sent].into_iter().for_each(|input| drop(input.pop(signals)));
+        firing.push(signals, Signal::new(done, round, wave));
         self.push(clock, done, EventKind::Fired, id);
         Some(())
     }
@@ -228,30 +234,31 @@ impl BarrierUnits {
     /// Finishes firing a gate: sends the signal to its outputs, or passes the result to its host.
     fn publish(&mut self, machine: &Machine, clock: &mut Clock, (number, end): HalfId, work: &mut Vec<HalfId>) {
         let now = clock.now();
-        let state = self.gate_mut(number);
+        let (state, signals) = self.with_signals(number);
         let (is_start, owner, waiter) = (state.is_start, state.owner, state.waiter);
-        let (Some(wave), Some(wiring)) = (state.half(end).firing.take(), state.wiring) else { return };
-        let half = state.half(end);
+        let Some(set) = state.set.as_deref_mut() else { return };
+        let (wiring, half) = (set.wiring, set.half(end));
+        let Some(wave) = half.firing.pop(signals) else { return };
         half.fired += 1;
         let round = half.fired;
         if end {
             // Polling takes as long as posting.
             let visible = now.saturating_add(machine.timing.post);
-            state.result = Some((visible, wave.map(|wave| wave.leave()).transpose()));
+            set.result.push(signals, Signal::new(visible, round, wave));
             return clock.wake_at(waiter, visible);
         }
-        let Some(wave) = wave else { return };
+        if wave.is_none() {
+            return;
+        }
         if is_start {
-            state.end.sent.push_back(Signal { at: now, round, wave: wave.clone() });
+            set.end.sent.push(signals, Signal::new(now, round, wave.clone()));
             work.push((number, true));
         }
         let local =
             wiring.destination_local.map(|gate| self.named(machine, gate, wiring.gate, |wiring| wiring.source_local));
         if let Some(Named::Gate(to)) = local {
-            let to_end = self.gate(to).is_start;
-            let signal = Signal { at: now, round, wave: wave.clone() };
-            self.gate_mut(to).inputs().local.push_back(signal);
-            work.push((to, to_end));
+            self.signal(to, now, |inputs| &mut inputs.local, (round, wave.clone()));
+            work.push((to, self.gate(to).is_start));
         }
         let remote =
             wiring.destination_remote.map(|gate| (gate, self.named(machine, gate, wiring.gate, |w| w.source_remote)));
@@ -259,15 +266,25 @@ impl BarrierUnits {
             let (from, there) = (machine.node_of(owner), machine.node_of(gate.rank().number()));
             let wire = machine.wire_between(from, there);
             let extra = clock.extra();
-            let to_end = self.gate(to).is_start;
-            let inputs = &mut self.gate_mut(to).inputs().remote;
-            // There is one path, so signals keep their order.
-            let at = now.saturating_add(wire).saturating_add(extra).max(inputs.back().map_or(0, |last| last.at));
-            inputs.push_back(Signal { at, round, wave });
-            self.push(clock, at, EventKind::Signal, (to, to_end));
+            let at = now.saturating_add(wire).saturating_add(extra);
+            let at = self.signal(to, at, |inputs| &mut inputs.remote, (round, wave));
+            self.push(clock, at, EventKind::Signal, (to, self.gate(to).is_start));
         }
     }
-}
 
-/// The number of signals that an input holds.
-const ROUNDS: usize = 2;
+    /// Adds a signal that arrives at `at` to an input of a gate. Returns the time at which it arrives: there
+    /// is one path, so signals keep their order.
+    fn signal(
+        &mut self,
+        to: u32,
+        at: u64,
+        input: impl Fn(&mut Half) -> &mut Input,
+        (round, wave): (u64, Option<Wave>),
+    ) -> u64 {
+        let (state, signals) = self.with_signals(to);
+        let Some(input) = state.inputs().map(input) else { return at };
+        let at = at.max(input.back(signals).map_or(0, |last| last.at));
+        input.push(signals, Signal::new(at, round, wave));
+        at
+    }
+}
