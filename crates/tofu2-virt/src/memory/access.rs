@@ -1,7 +1,7 @@
 //! Reading and writing registered memory.
 
-use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC};
-use bytemuck::{cast, cast_slice, cast_slice_mut};
+use super::{super::prefetch::prefetch, Loc, Memory, SYMMETRIC, storage::LocalTable};
+use bytemuck::cast;
 
 /// Transfers longer than this, in bytes, are searched for zeros, so that long sparse ones take no
 /// memory.
@@ -13,23 +13,17 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Memory {
-    /// Returns the words of a rank's own region; none if it was never written.
+    /// Returns the table of a rank's own regions.
     #[inline]
-    fn local(&self, loc: &Loc) -> &[u64] {
-        self.local.get(loc.rank as usize).and_then(Option::as_deref).map_or(&[], |table| table.words(loc.index))
-    }
-
-    #[inline]
-    fn local_mut(&mut self, loc: &Loc) -> &mut [u64] {
-        let table = self.local[loc.rank as usize].as_deref_mut();
-        table.expect("a live local region has a table").words_mut(loc.index, &mut self.stored)
+    fn local(&self, loc: &Loc) -> Option<&LocalTable> {
+        self.local.get(loc.rank as usize)?.as_deref()
     }
 
     /// Returns whether no byte of the region was ever written at this rank.
     fn is_blank(&self, loc: &Loc) -> bool {
         match loc.symmetric() {
             Some(index) => self.symmetric[index].is_blank(loc.rank),
-            None => self.local(loc).is_empty(),
+            None => self.local(loc).is_none_or(|table| table.is_blank(loc.index)),
         }
     }
 
@@ -41,8 +35,8 @@ impl Memory {
         match loc.symmetric() {
             Some(index) => self.symmetric[index].run(loc.rank, offset, len),
             None => match self.local(loc) {
-                [] => (None, len),
-                words => (Some(&cast_slice(words)[offset..offset + len]), len),
+                None => (None, len),
+                Some(table) => table.run(&self.store, loc.index, offset, len),
             },
         }
     }
@@ -53,7 +47,10 @@ impl Memory {
         let (offset, len) = (loc.offset as usize + from, loc.len as usize - from);
         match loc.symmetric() {
             Some(index) => self.symmetric[index].run_mut(loc.rank, offset, len, &mut self.stored),
-            None => &mut cast_slice_mut(self.local_mut(loc))[offset..offset + len],
+            None => {
+                let table = self.local[loc.rank as usize].as_deref_mut().expect("a live local region has a table");
+                table.run_mut(&mut self.store, loc.index, offset, len, &mut self.stored)
+            }
         }
     }
 
@@ -72,7 +69,7 @@ impl Memory {
         let at = loc.offset as usize >> 3;
         let word = match loc.symmetric() {
             Some(index) => self.symmetric[index].word(loc.rank, at),
-            None => self.local(loc).get(at),
+            None => self.local(loc).and_then(|table| table.word(&self.store, loc.index, at)),
         };
         let Some(&word) = word else { return 0 };
         if loc.len == 8 { word } else { u64::from(cast::<u64, [u32; 2]>(word)[loc.offset as usize >> 2 & 1]) }

@@ -3,10 +3,11 @@
 //! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
 //! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
 //! region on each of many ranks costs only its size, not an allocation per rank. A larger part is
-//! stored by pages ([`part`]). A region can also be memory of another process ([`program`]), which stores it.
+//! stored by pages ([`pages`]). A region can also be memory of another process ([`program`]), which stores it.
 
 mod access;
 mod loc;
+mod pages;
 mod part;
 mod program;
 mod storage;
@@ -17,6 +18,7 @@ pub(super) use loc::Loc;
 pub(super) use storage::NoStorage;
 
 use crate::program::ProgramMemory;
+use pages::Store;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
 use std::collections::BTreeMap;
 use storage::{Gone, LocalTable, Stored};
@@ -34,6 +36,8 @@ pub(super) struct Memory {
     locked: BTreeMap<u32, [u64; 3]>,
     /// Indexed by rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
+    /// The pages of these regions.
+    store: Store,
     /// The parts of symmetric regions that are memory of another process, by index and rank.
     programs: BTreeMap<(u32, u32), Box<dyn ProgramMemory>>,
     stored: Stored,
@@ -48,6 +52,7 @@ impl Memory {
             symmetric: Vec::new(),
             locked: BTreeMap::new(),
             local: Vec::new(),
+            store: Store::default(),
             programs: BTreeMap::new(),
             stored: Stored::default(),
             own: (SYMMETRIC, 0),
@@ -109,7 +114,7 @@ impl Memory {
             })
         } else {
             let table = self.local.get_mut(rank as usize).and_then(Option::as_deref_mut);
-            table.map_or(0, |table| table.deregister(index, &mut self.stored))
+            table.map_or(0, |table| table.deregister(index, &mut self.store, &mut self.stored))
         }
     }
 

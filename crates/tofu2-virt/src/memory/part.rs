@@ -3,52 +3,11 @@
 //! Protocols of many ranks have an area for each possible peer and use few of them, so a large part
 //! takes memory by pages of [`Pages::page_words`] words, until the whole part costs little more.
 
-use super::storage::Stored;
+use super::{
+    pages::{Pages, SHARE, Store},
+    storage::Stored,
+};
 use bytemuck::{cast_slice, cast_slice_mut};
-
-/// The smallest page, in words.
-const PAGE: usize = 32;
-/// The number of pages of a part is at most this, so that finding one stays cheap.
-const MOST_PAGES: usize = 1024;
-/// A part becomes whole when one word in `SHARE` is used, or written at once.
-const SHARE: usize = 8;
-
-/// The sizes of the parts of a region, in words.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pages {
-    words: usize,
-    /// The binary logarithm of the words of a page.
-    shift: u32,
-}
-
-impl Pages {
-    /// Divides parts of `words` words.
-    pub(super) fn of(words: usize) -> Self {
-        if words <= SHARE * PAGE {
-            return Pages::whole(words);
-        }
-        Pages { words, shift: words.div_ceil(MOST_PAGES).max(PAGE).next_power_of_two().ilog2() }
-    }
-
-    /// For a part of `words` words that is stored as a whole, once it is written.
-    #[inline]
-    pub(super) fn whole(words: usize) -> Self {
-        Pages { words, shift: usize::BITS - 1 }
-    }
-
-    fn is_whole(self) -> bool {
-        self.shift == usize::BITS - 1
-    }
-
-    fn page_words(self) -> usize {
-        1 << self.shift
-    }
-
-    /// Returns the page of a word, and the word in it.
-    fn place(self, word: usize) -> (u32, usize) {
-        ((word >> self.shift) as u32, word & (self.page_words() - 1))
-    }
-}
 
 /// The words that are stored. Others are zero.
 #[derive(Debug, Default)]
@@ -60,13 +19,15 @@ pub(super) enum Part {
     Whole(Box<[u64]>),
 }
 
-#[derive(Debug)]
+/// A page that is stored, by its slot.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
-    number: u32,
-    words: Box<[u64]>,
+    slot: u32,
+    number: u16,
 }
 
-fn find(pages: &[Page], number: u32) -> Result<usize, usize> {
+#[inline]
+fn find(pages: &[Page], number: u16) -> Result<usize, usize> {
     pages.binary_search_by_key(&number, |page| page.number)
 }
 
@@ -77,13 +38,13 @@ impl Part {
 
     /// Returns a word, if it is stored.
     #[inline]
-    pub(super) fn word(&self, sizes: Pages, at: usize) -> Option<&u64> {
+    pub(super) fn word<'a>(&'a self, sizes: Pages, store: &'a Store, at: usize) -> Option<&'a u64> {
         match self {
             Part::Blank => None,
             Part::Whole(words) => words.get(at),
             Part::Pages(pages) => {
                 let (number, word) = sizes.place(at);
-                pages[find(pages, number).ok()?].words.get(word)
+                store.page(sizes, pages[find(pages, number).ok()?].slot).get(word)
             }
         }
     }
@@ -91,7 +52,13 @@ impl Part {
     /// Returns the bytes from `offset` on, at most `len`, that are stored together, or that are not
     /// stored, and their number.
     #[inline]
-    pub(super) fn run(&self, sizes: Pages, offset: usize, len: usize) -> (Option<&[u8]>, usize) {
+    pub(super) fn run<'a>(
+        &'a self,
+        sizes: Pages,
+        store: &'a Store,
+        offset: usize,
+        len: usize,
+    ) -> (Option<&'a [u8]>, usize) {
         match self {
             Part::Blank => (None, len),
             Part::Whole(words) => (Some(&cast_slice(words)[offset..offset + len]), len),
@@ -99,19 +66,26 @@ impl Part {
                 let (number, word) = sizes.place(offset / 8);
                 let start = 8 * word + offset % 8;
                 let len = len.min(8 * sizes.page_words() - start);
-                let page = find(pages, number).ok().map(|at| &pages[at]);
-                (page.map(|page| &cast_slice(&page.words)[start..start + len]), len)
+                let page = find(pages, number).ok().map(|at| store.page(sizes, pages[at].slot));
+                (page.map(|page| &cast_slice(page)[start..start + len]), len)
             }
         }
     }
 
     /// Returns the bytes from `offset` on, at most `len` and at least one, to be written.
     #[inline]
-    pub(super) fn run_mut(&mut self, sizes: Pages, offset: usize, len: usize, stored: &mut Stored) -> &mut [u8] {
+    pub(super) fn run_mut<'a>(
+        &'a mut self,
+        sizes: Pages,
+        store: &'a mut Store,
+        offset: usize,
+        len: usize,
+        stored: &mut Stored,
+    ) -> &'a mut [u8] {
         if !matches!(self, Part::Whole(_)) {
             let used = len.div_ceil(8) + self.pages() * sizes.page_words();
             if used.saturating_mul(SHARE) > sizes.words || sizes.is_whole() {
-                self.make_whole(sizes, stored);
+                self.make_whole(sizes, store, stored);
             }
         }
         match self {
@@ -120,7 +94,8 @@ impl Part {
                 let (number, word) = sizes.place(offset / 8);
                 let start = 8 * word + offset % 8;
                 let len = len.min(8 * sizes.page_words() - start);
-                &mut cast_slice_mut(self.page(sizes, number, stored))[start..start + len]
+                let slot = self.slot(sizes, store, number, stored);
+                &mut cast_slice_mut(store.page_mut(sizes, slot))[start..start + len]
             }
         }
     }
@@ -132,41 +107,47 @@ impl Part {
         }
     }
 
-    /// Returns a page of a part that is not whole.
-    fn page(&mut self, sizes: Pages, number: u32, stored: &mut Stored) -> &mut [u64] {
-        if self.is_blank() {
-            *self = Part::Pages(Vec::new());
+    /// Returns the slot of a page of a part that is not whole.
+    fn slot(&mut self, sizes: Pages, store: &mut Store, number: u16, stored: &mut Stored) -> u32 {
+        let mut first = Vec::new();
+        let pages = match self {
+            Part::Pages(pages) => pages,
+            _ => &mut first,
+        };
+        let at = match find(pages, number) {
+            Ok(at) => return pages[at].slot,
+            Err(at) => at,
+        };
+        if pages.len() == pages.capacity() {
+            pages.reserve_exact((pages.len() / 4).max(4));
         }
-        let Part::Pages(pages) = self else { return &mut [] };
-        let at = find(pages, number).unwrap_or_else(|at| {
-            if pages.len() == pages.capacity() {
-                pages.reserve_exact(pages.len().max(2));
-            }
-            pages.insert(at, Page { number, words: stored.zeroed(sizes.page_words()) });
-            at
-        });
-        &mut pages[at].words
+        let slot = store.take(sizes, stored);
+        pages.insert(at, Page { slot, number });
+        if !first.is_empty() {
+            *self = Part::Pages(first);
+        }
+        slot
     }
 
     #[cold]
-    fn make_whole(&mut self, sizes: Pages, stored: &mut Stored) {
+    fn make_whole(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
         let mut words = stored.zeroed(sizes.words);
         if let Part::Pages(pages) = self {
-            for Page { number, words: page } in pages {
-                let start = *number as usize * sizes.page_words();
-                let len = page.len().min(sizes.words - start);
-                words[start..start + len].copy_from_slice(&page[..len]);
-                stored.drop(page);
+            for Page { slot, number } in pages {
+                let start = usize::from(*number) * sizes.page_words();
+                let len = sizes.page_words().min(sizes.words - start);
+                words[start..start + len].copy_from_slice(&store.page(sizes, *slot)[..len]);
+                store.give(sizes, *slot, stored);
             }
         }
         *self = Part::Whole(words);
     }
 
     /// Frees the storage.
-    pub(super) fn clear(&mut self, stored: &mut Stored) {
+    pub(super) fn clear(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
         match std::mem::take(self) {
             Part::Blank => {}
-            Part::Pages(pages) => pages.into_iter().for_each(|mut page| stored.drop(&mut page.words)),
+            Part::Pages(pages) => pages.iter().for_each(|page| store.give(sizes, page.slot, stored)),
             Part::Whole(mut words) => stored.drop(&mut words),
         }
     }
@@ -174,13 +155,13 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::pages::PAGE, *};
     use proptest::prelude::*;
 
-    fn read(part: &Part, sizes: Pages, offset: usize, len: usize) -> Vec<u8> {
+    fn read(part: &Part, store: &Store, sizes: Pages, offset: usize, len: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         while bytes.len() < len {
-            let (run, n) = part.run(sizes, offset + bytes.len(), len - bytes.len());
+            let (run, n) = part.run(sizes, store, offset + bytes.len(), len - bytes.len());
             match run {
                 Some(run) => bytes.extend_from_slice(run),
                 None => bytes.resize(bytes.len() + n, 0),
@@ -194,32 +175,32 @@ mod tests {
         /// nothing when they are cleared.
         #[test]
         fn like_flat_memory(words in 1usize..5000, writes in prop::collection::vec((any::<u64>(), any::<u64>(), 1u8..), 1..60)) {
-            let (sizes, mut stored) = (Pages::of(words), Stored::default());
+            let (sizes, mut store, mut stored) = (Pages::of(words), Store::default(), Stored::default());
             let (mut part, mut flat) = (Part::default(), vec![0u8; 8 * words]);
             for (at, len, value) in writes {
                 let at = at as usize % flat.len();
                 let len = 1 + len as usize % (flat.len() - at).min(700);
                 let mut done = 0;
                 while done < len {
-                    let run = part.run_mut(sizes, at + done, len - done, &mut stored);
+                    let run = part.run_mut(sizes, &mut store, at + done, len - done, &mut stored);
                     run.fill(value);
                     done += run.len();
                 }
                 flat[at..at + len].fill(value);
-                prop_assert_eq!(&part.word(sizes, at / 8).copied().unwrap_or(0).to_ne_bytes()[..], &flat[at / 8 * 8..][..8]);
+                prop_assert_eq!(&part.word(sizes, &store, at / 8).copied().unwrap_or(0).to_ne_bytes()[..], &flat[at / 8 * 8..][..8]);
             }
-            prop_assert_eq!(read(&part, sizes, 0, flat.len()), flat);
-            part.clear(&mut stored);
+            prop_assert_eq!(read(&part, &store, sizes, 0, flat.len()), flat);
+            part.clear(sizes, &mut store, &mut stored);
             prop_assert_eq!(stored.now, 0);
         }
     }
 
     #[test]
     fn few_words_take_few_pages() {
-        let (sizes, mut stored) = (Pages::of(13_000), Stored::default());
+        let (sizes, mut store, mut stored) = (Pages::of(13_000), Store::default(), Stored::default());
         let mut part = Part::default();
         for peer in 0..4 {
-            part.run_mut(sizes, 3200 * peer, 8, &mut stored).fill(1);
+            part.run_mut(sizes, &mut store, 3200 * peer, 8, &mut stored).fill(1);
         }
         assert_eq!(stored.now, 4 * 8 * PAGE);
     }

@@ -1,6 +1,10 @@
 //! Storage of regions: its accounting, and the table of one rank's own regions.
 
-use super::SYMMETRIC;
+use super::{
+    SYMMETRIC,
+    pages::{Pages, Store},
+    part::Part,
+};
 use crate::{JobError, program::ProgramMemory};
 use rdma_fabric::RegionKey;
 use std::panic::resume_unwind;
@@ -17,18 +21,31 @@ pub(super) struct Stored {
 
 impl Stored {
     pub(super) fn zeroed(&mut self, words: usize) -> Box<[u64]> {
+        self.check(words);
+        self.add(words);
+        vec![0; words].into_boxed_slice()
+    }
+
+    /// Ends the run if `words` words more are too many.
+    pub(super) fn check(&mut self, words: usize) {
         self.unchecked = self.unchecked.saturating_add(words.saturating_mul(8));
         if self.unchecked >= STEP {
             self.unchecked = 0;
             NoStorage::unless_there_is(words);
         }
+    }
+
+    pub(super) fn add(&mut self, words: usize) {
         self.now += words * 8;
         self.peak = self.peak.max(self.now);
-        vec![0; words].into_boxed_slice()
+    }
+
+    pub(super) fn subtract(&mut self, words: usize) {
+        self.now -= words * 8;
     }
 
     pub(super) fn drop(&mut self, words: &mut Box<[u64]>) {
-        self.now -= words.len() * 8;
+        self.subtract(words.len());
         *words = Box::default();
     }
 }
@@ -85,8 +102,7 @@ struct LocalRegion {
     generation: u32,
     live: bool,
     bytes: usize,
-    /// Empty until first written.
-    words: Box<[u64]>,
+    words: Part,
     /// The memory of another process that the region is, instead of `words`.
     program: Option<Box<dyn ProgramMemory>>,
 }
@@ -107,11 +123,11 @@ impl LocalTable {
     }
 
     /// Deregisters the region at `index`. Returns the number of bytes freed.
-    pub(super) fn deregister(&mut self, index: u32, stored: &mut Stored) -> usize {
+    pub(super) fn deregister(&mut self, index: u32, store: &mut Store, stored: &mut Stored) -> usize {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
         region.program = None;
-        stored.drop(&mut region.words);
+        region.words.clear(region.sizes(), store, stored);
         // An entry whose generations are exhausted is never reused.
         if let Some(next) = region.generation.checked_add(1) {
             region.generation = next;
@@ -141,17 +157,72 @@ impl LocalTable {
         self.regions[index as usize].program.as_deref()
     }
 
-    #[inline]
-    pub(super) fn words(&self, index: u32) -> &[u64] {
-        &self.regions[index as usize].words
+    /// Returns whether nothing of a region is stored.
+    pub(super) fn is_blank(&self, index: u32) -> bool {
+        self.regions[index as usize].words.is_blank()
     }
 
+    /// Returns a word of a region, if it is stored.
     #[inline]
-    pub(super) fn words_mut(&mut self, index: u32, stored: &mut Stored) -> &mut [u64] {
+    pub(super) fn word<'a>(&'a self, store: &'a Store, index: u32, at: usize) -> Option<&'a u64> {
+        let region = &self.regions[index as usize];
+        region.words.word(region.sizes(), store, at)
+    }
+
+    /// As [`Symmetric::run`](super::symmetric::Symmetric::run).
+    #[inline]
+    pub(super) fn run<'a>(
+        &'a self,
+        store: &'a Store,
+        index: u32,
+        offset: usize,
+        len: usize,
+    ) -> (Option<&'a [u8]>, usize) {
+        let region = &self.regions[index as usize];
+        region.words.run(region.sizes(), store, offset, len)
+    }
+
+    /// As [`Symmetric::run_mut`](super::symmetric::Symmetric::run_mut).
+    #[inline]
+    pub(super) fn run_mut<'a>(
+        &'a mut self,
+        store: &'a mut Store,
+        index: u32,
+        offset: usize,
+        len: usize,
+        stored: &mut Stored,
+    ) -> &'a mut [u8] {
         let region = &mut self.regions[index as usize];
-        if region.words.is_empty() {
-            region.words = stored.zeroed(region.bytes.div_ceil(8));
+        let sizes = region.sizes();
+        region.words.run_mut(sizes, store, offset, len, stored)
+    }
+}
+
+impl LocalRegion {
+    #[inline]
+    fn sizes(&self) -> Pages {
+        Pages::smallest(self.bytes.div_ceil(8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_long_region_takes_a_page() {
+        let (mut table, mut store, mut stored) = (LocalTable::default(), Store::default(), Stored::default());
+        for at in [100, 101] {
+            let index = table.register(1600).unwrap().index;
+            assert_eq!((stored.now, table.word(&store, index, at)), (0, None));
+            table.run_mut(&mut store, index, 8 * at, 8, &mut stored).fill(1);
+            assert_eq!(stored.now, 64);
+            // Nothing of the region before it is left in the page.
+            let words = (96..104).map(|word| table.word(&store, index, word).copied());
+            let written = |word: usize| if word == at { 0x0101_0101_0101_0101 } else { 0 };
+            assert!(words.eq((96..104).map(|word| Some(written(word)))));
+            table.deregister(index, &mut store, &mut stored);
+            assert_eq!(stored.now, 0);
         }
-        &mut region.words
     }
 }

@@ -1,7 +1,8 @@
 //! One collective allocation: the same number of bytes on every rank.
 
 use super::{
-    part::{Pages, Part},
+    pages::{Pages, Store},
+    part::Part,
     storage::Stored,
 };
 
@@ -23,6 +24,7 @@ pub(super) struct Symmetric {
     /// The sizes of a piece that is stored by pages: that of a single rank.
     pages: Option<Pages>,
     pieces: Box<[Piece]>,
+    store: Store,
     /// A bit per rank, set when the rank has dropped its part. Empty until the first does, and
     /// again when all have.
     left: Vec<u64>,
@@ -43,7 +45,8 @@ impl Symmetric {
         let shift = together.ilog2().min(ranks.checked_next_power_of_two().map_or(u32::BITS - 1, u32::ilog2));
         let pages = (shift == 0).then(|| Pages::of(stride));
         let pieces = (0..ranks.div_ceil(1 << shift)).map(|_| Piece::default()).collect();
-        Symmetric { bytes, first, ranks, stride, shift, pages, pieces, left: Vec::new(), members: ranks }
+        let (store, left) = (Store::default(), Vec::new());
+        Symmetric { bytes, first, ranks, stride, shift, pages, pieces, store, left, members: ranks }
     }
 
     #[inline]
@@ -73,14 +76,15 @@ impl Symmetric {
         self.left[rank as usize / 64] |= 1 << (rank % 64);
         let number = rank >> self.shift;
         let members = (self.ranks - (number << self.shift)).min(1 << self.shift);
+        let sizes = self.sizes(number);
         let piece = &mut self.pieces[number as usize];
         piece.left += 1;
         if piece.left == members {
-            piece.words.clear(stored);
+            piece.words.clear(sizes, &mut self.store, stored);
         }
         self.members -= 1;
         if self.members == 0 {
-            (self.pieces, self.left) = (Box::default(), Vec::new());
+            (self.pieces, self.store, self.left) = (Box::default(), Store::default(), Vec::new());
         }
     }
 
@@ -110,7 +114,7 @@ impl Symmetric {
     #[inline]
     pub(super) fn word(&self, rank: u32, at: usize) -> Option<&u64> {
         let number = rank >> self.shift;
-        self.pieces.get(number as usize)?.words.word(self.sizes(number), self.start(rank) + at)
+        self.pieces.get(number as usize)?.words.word(self.sizes(number), &self.store, self.start(rank) + at)
     }
 
     /// Returns the bytes of a rank's part from `offset` on, at most `len`, that are stored together,
@@ -119,7 +123,7 @@ impl Symmetric {
     pub(super) fn run(&self, rank: u32, offset: usize, len: usize) -> (Option<&[u8]>, usize) {
         let number = rank >> self.shift;
         let Some(piece) = self.pieces.get(number as usize) else { return (None, len) };
-        piece.words.run(self.sizes(number), 8 * self.start(rank) + offset, len)
+        piece.words.run(self.sizes(number), &self.store, 8 * self.start(rank) + offset, len)
     }
 
     /// Returns the bytes of a rank's part from `offset` on, at most `len` and at least one, to be
@@ -128,6 +132,6 @@ impl Symmetric {
     pub(super) fn run_mut(&mut self, rank: u32, offset: usize, len: usize, stored: &mut Stored) -> &mut [u8] {
         let (start, number) = (self.start(rank), rank >> self.shift);
         let sizes = self.sizes(number);
-        self.pieces[number as usize].words.run_mut(sizes, 8 * start + offset, len, stored)
+        self.pieces[number as usize].words.run_mut(sizes, &mut self.store, 8 * start + offset, len, stored)
     }
 }

@@ -147,6 +147,10 @@ impl Ranks {
         let extra = state.extra();
         let id = extra.next_watch;
         extra.next_watch = id.wrapping_add(1);
+        // Few ranks have as many waits as the vector's first allocation has room for.
+        if extra.watches.len() == extra.watches.capacity() {
+            extra.watches.reserve_exact(extra.watches.len().max(1));
+        }
         extra.watches.push(Watch { id, what, dependency: None, notified: false, deadlock: None });
         id
     }
