@@ -49,10 +49,10 @@ pub(crate) struct ChannelState {
     /// The messages to the peer that are not in a flag; `None` until there is one.
     pub(crate) queue: Option<Box<Queue>>,
     /// Why a spooled message could not be announced; none can be sent after it.
-    pub(crate) failed: Option<FmplError>,
+    pub(crate) failed: Option<Box<FmplError>>,
     /// The result of a send that [`Sending::wait`](crate::Sending::wait) returns, once there is
     /// one.
-    pub(crate) isend: Option<Option<Result<()>>>,
+    pub(crate) isend: Option<Option<Result<(), Box<FmplError>>>>,
     /// This member's place in the peer's queue.
     pub(crate) reading: Reading,
     /// The messages that this member has taken.
@@ -73,8 +73,11 @@ pub(crate) struct ChannelState {
     /// The buffers of that receive, if it was one into any memory.
     pub(crate) window: Option<crate::point::Window>,
     /// The last receive buffer that was resolved, at the peer.
-    pub(crate) target: Option<(RemoteAddr, RemoteSpan<u8>)>,
+    pub(crate) target: Option<RemoteSpan<u8>>,
 }
+
+// A member has one for each channel of each peer that it uses.
+const _: () = assert!(size_of::<ChannelState>() <= 280);
 
 impl ChannelState {
     /// Records the buffer of a receive.
@@ -91,7 +94,7 @@ impl ChannelState {
     /// Returns the buffer of `bytes` bytes at this address of the peer, if it is the last one that
     /// was resolved.
     pub(crate) fn target_at(&self, at: RemoteAddr, bytes: usize) -> Option<&RemoteSpan<u8>> {
-        self.target.as_ref().filter(|(known, span)| *known == at && span.len() == bytes).map(|(_, span)| span)
+        self.target.as_ref().filter(|known| known.addr() == at && known.len() == bytes)
     }
 
     /// Counts a message that was put into its receive buffer. The receive was posted after the peer

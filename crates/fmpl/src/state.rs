@@ -124,6 +124,10 @@ impl State {
             return place;
         }
         let place = self.peers.len();
+        if place == self.peers.capacity() {
+            // A peer is large, and most members have few.
+            self.peers.reserve_exact(place.div_ceil(2).max(1));
+        }
         self.peers.push(Peer {
             member,
             ends,
@@ -179,7 +183,7 @@ impl State {
             return Err(self.in_use(id, Direction::To));
         }
         if let Some(error) = &channel.failed {
-            return Err(error.clone());
+            return Err((**error).clone());
         }
         channel.sending = true;
         Ok(channel.sent)

@@ -124,6 +124,11 @@ impl Staged {
                 let made = Prepared::new(fabric, Put { to: &to, from, notice: None }).await?;
                 let mut kept = self.lock();
                 if let Err(place) = kept.find((at, N)) {
+                    if kept.descriptors.len() == kept.descriptors.capacity() {
+                        // A descriptor is large, and most areas have few.
+                        let more = kept.descriptors.len().div_ceil(2).max(1);
+                        kept.descriptors.reserve_exact(more);
+                    }
                     kept.descriptors.insert(place, ((at, N), made.clone()));
                 }
                 made

@@ -173,7 +173,7 @@ impl Part<'_> {
     /// Meets all members: up the tree, and down by multicast.
     pub(crate) async fn meet_in_boxes(&mut self) -> Result<()> {
         self.take_hardware()?;
-        let boxes = self.hardware.as_mut().and_then(|hardware| hardware.boxes.as_mut());
+        let boxes = self.hardware.as_mut().and_then(|hardware| hardware.boxes.as_deref_mut());
         let Some(boxes) = boxes else { return Err(FabricError::Unsupported { feature: &"multicast" }.into()) };
         boxes.barriers += 1;
         let (comm, me) = (self.comm, self.comm.me());

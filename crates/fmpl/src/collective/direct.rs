@@ -158,9 +158,8 @@ impl<'a> Link<'a> {
     pub(crate) fn send(&mut self, body: &LocalSpan<u8>, spins: &mut Spins<'_>) -> Option<()> {
         let (known, channel) = (&self.peer.channels[self.at], self.channel());
         let header = spins.find(|| channel.header_now(known.sent))?;
-        let (at, target) = known.target.as_ref()?;
-        let fits = header.kind == Kind::Posted && header.bytes == body.len() && target.len() == body.len();
-        if !fits || header.at(channel.peer()) != *at {
+        let target = known.target_at(header.at(channel.peer()), body.len())?;
+        if header.kind != Kind::Posted || header.bytes != body.len() {
             return None;
         }
         let fabric = &self.comm.fabric;

@@ -125,7 +125,7 @@ impl<'a> Edge<'a> {
         let flag = FlagPlace::Channel(self.id(way).channel);
         let message = Message { fabric: &self.comm.fabric, ends: &self.ends, flag, n };
         let target = deliver(message, header, known, Body::Span(body)).await?;
-        self.with(way, |channel| channel.target = Some((at, target)))
+        self.with(way, |channel| channel.target = Some(target))
     }
 
     // ----- without one ---------------------------------------------------------------------------

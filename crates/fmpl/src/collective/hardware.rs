@@ -9,9 +9,10 @@ use rdma_fabric::{Atomics, Fabric, Group, GroupMemory, Multicasts};
 #[derive(Debug, Default)]
 pub(crate) struct Hardware {
     pub(crate) rounds: Option<Rounds>,
-    pub(crate) staging: Option<Staging>,
-    pub(crate) boxes: Option<Boxes>,
-    pub(crate) central: Option<Central>,
+    // Most communicators have none of these, which are large.
+    pub(crate) staging: Option<Box<Staging>>,
+    pub(crate) boxes: Option<Box<Boxes>>,
+    pub(crate) central: Option<Box<Central>>,
 }
 
 /// Memory for multicasts and counters, which has to be the same region on all members.
@@ -25,7 +26,7 @@ pub(crate) struct Memories {
 impl Hardware {
     /// Does not notify members that may wait at the counter when it is dropped.
     pub(crate) fn silence(&mut self) {
-        self.central.iter_mut().for_each(Central::silence);
+        self.central.iter_mut().for_each(|central| central.silence());
     }
 
     /// Allocates the memory for multicasts, as far as communicators with `members` members (or with any
@@ -68,18 +69,18 @@ impl Hardware {
             && wants(Algorithm::Multicast)
             && hardware.rounds.is_some()
         {
-            hardware.staging = Staging::new(group, memory, options.staging)?;
+            hardware.staging = Staging::new(group, memory, options.staging)?.map(Box::new);
         }
         if let Some(memory) = memories.boxes
             && wants(Algorithm::Mixed)
             && hardware.rounds.is_none()
         {
-            hardware.boxes = Boxes::new(group, memory)?;
+            hardware.boxes = Boxes::new(group, memory)?.map(Box::new);
         }
         if let Some(memory) = memories.central
             && wants(Algorithm::Central)
         {
-            hardware.central = Central::new(group, memory).await?;
+            hardware.central = Central::new(group, memory).await?.map(Box::new);
         }
         let has = |algorithm| match algorithm {
             Algorithm::Tree => true,

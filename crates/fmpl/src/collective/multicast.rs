@@ -104,7 +104,7 @@ impl Part<'_> {
 
     fn staging(&mut self) -> Result<(&mut Staging, &mut Rounds, &Communicator)> {
         let hardware = self.hardware.as_mut();
-        match hardware.map(|hardware| (hardware.staging.as_mut(), hardware.rounds.as_mut())) {
+        match hardware.map(|hardware| (hardware.staging.as_deref_mut(), hardware.rounds.as_mut())) {
             Some((Some(staging), Some(rounds))) => Ok((staging, rounds, self.comm)),
             _ => Err(FabricError::Unsupported { feature: &"multicast" }.into()),
         }

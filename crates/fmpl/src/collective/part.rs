@@ -49,7 +49,7 @@ impl Collectives {
     /// Returns the number of bytes of the multicast buffers; 0 also while a collective by hardware
     /// is in progress, which owns them.
     pub(crate) fn staging_bytes(&self) -> usize {
-        let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_ref());
+        let staging = self.hardware.as_ref().and_then(|hardware| hardware.staging.as_deref());
         staging.map_or(0, Staging::bytes)
     }
 

@@ -23,9 +23,9 @@ impl Communicator {
         let (known, channel) = (peer.channels.used(channel)?, Channel::new(&self.fabric, &peer.ends, channel));
         channel.expect_put();
         let header = (0..GLANCES).find_map(|_| channel.header_now(known.sent))?;
-        let (at, target) = known.target.as_ref()?;
+        let target = known.target.as_ref()?;
         let is_posted = matches!(header.kind, Kind::Posted | Kind::Window);
-        if known.sending || !is_posted || header.at(channel.peer()) != *at || target.len() < header.bytes {
+        if known.sending || !is_posted || header.at(channel.peer()) != target.addr() || target.len() < header.bytes {
             return None;
         }
         if header.bytes < body.bytes() {

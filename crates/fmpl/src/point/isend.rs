@@ -70,7 +70,7 @@ impl Sending<'_> {
         let outcome = self.comm.until(|state| state.channel(id).isend.as_mut().and_then(Option::take)).await?;
         self.over = true;
         self.comm.with(|state| (state.channel(id).isend, state.channel(id).sending) = (None, false))?;
-        outcome
+        outcome.map_err(|error| *error)
     }
 
     /// Returns whether [`Sending::wait`] would complete immediately.

@@ -101,7 +101,7 @@ impl Communicator {
         if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {
             return None;
         }
-        if let Some((_, target)) = &known.target {
+        if let Some(target) = &known.target {
             // A receive often precedes a send.
             self.fabric.direct().expect_put_at(target, 0);
         }

@@ -159,7 +159,7 @@ impl Pending {
             channel.count_direct();
         }
         match channel.isend.as_mut() {
-            Some(result) => *result = Some(outcome),
+            Some(result) => *result = Some(outcome.map_err(Box::new)),
             None => channel.sending = false,
         }
     }

@@ -232,7 +232,7 @@ impl<'a: 'b, 'b, T: Pod> Post<'a, 'b, T> {
         if known.receiving || known.abandoned || known.unseen || !channel.is_silent_now(n) {
             return None;
         }
-        if let Some((_, target)) = &known.target {
+        if let Some(target) = &known.target {
             // A receive often precedes a send.
             comm.fabric.direct().expect_put_at(target, 0);
         }

@@ -148,7 +148,7 @@ impl Communicator {
             let after = if delivered.is_ok() { rest - len } else { 0 };
             unsent.at = At::Receiver { n, after };
             let target = delivered?;
-            self.with(|state| state.channel(id).target = Some((header.at(peer), target)))?;
+            self.with(|state| state.channel(id).target = Some(target))?;
             if after == 0 {
                 return Ok(());
             }

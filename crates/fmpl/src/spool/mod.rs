@@ -193,7 +193,7 @@ impl State {
         for Held { room, node, .. } in given_up {
             self.free_room(room, node);
         }
-        self.channel(id).failed = Some(error);
+        self.channel(id).failed = Some(Box::new(error));
     }
 
     /// Returns the number of messages of a channel that the peer is known to have taken.

@@ -36,29 +36,55 @@ pub(crate) enum Announced {
 pub(crate) struct Reading {
     /// The number of messages taken out of it.
     taken: u64,
-    /// The address of the next node; initially given by the peer.
-    next: Option<RemoteAddr>,
-    /// The next node, if it has been read.
-    head: Option<Node>,
+    /// `None` until a node has been read.
+    place: Option<Box<Place>>,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// The next node has been read.
+    Read(Node),
+    /// The next node is at this address.
+    At(RemoteAddr),
 }
 
 impl Reading {
+    /// Returns the next node, if it has been read.
+    fn head(&self) -> Option<&Node> {
+        match self.place.as_deref() {
+            Some(Place::Read(node)) => Some(node),
+            _ => None,
+        }
+    }
+
     /// Returns the record of message `n`, if that is known to be the next one in the queue.
     pub(crate) fn record(&self, n: u64) -> Option<Record> {
-        self.head.filter(|head| head.n == n).map(|head| head.record)
+        self.head().filter(|head| head.n == n).map(|head| head.record)
     }
 
     /// Takes message `n` out, if it is in the queue.
     pub(crate) fn take(&mut self, n: u64) {
-        if let Some(head) = self.head.take_if(|head| head.n == n) {
-            (self.taken, self.next) = (self.taken + 1, Some(head.next));
+        if let Some(place) = self.place.as_deref_mut()
+            && let Place::Read(head) = place
+            && head.n == n
+        {
+            self.taken += 1;
+            *place = Place::At(head.next);
+        }
+    }
+
+    /// Returns the address of the next node, unless the peer has yet to give it or the node has been read.
+    fn next(&self) -> Option<RemoteAddr> {
+        match self.place.as_deref() {
+            Some(Place::At(next)) => Some(*next),
+            _ => None,
         }
     }
 
     /// Returns whether message `n` has been sent and waits, given the number of messages that the
     /// peer has queued: the queue contains only this message and later ones.
     pub(crate) fn may_hold(&self, n: u64, queued: Queued) -> bool {
-        self.record(n).is_some() || self.head.is_none() && queued.after(self.taken) > 0
+        self.record(n).is_some() || self.head().is_none() && queued.after(self.taken) > 0
     }
 
     /// Returns the number of messages taken out of it.
@@ -69,7 +95,7 @@ impl Reading {
     /// Returns the number of messages that the peer must have queued before another check can
     /// succeed; `None` if the next queued message is known to be later than the awaited one.
     pub(crate) fn known(&self) -> Option<u64> {
-        self.head.is_none().then_some(self.taken)
+        self.head().is_none().then_some(self.taken)
     }
 }
 
@@ -184,7 +210,7 @@ impl Communicator {
     pub(crate) async fn read_queue(&self, id: ChannelId, channel: &Channel<'_>) -> Result<()> {
         let (known, next) = self.with(|state| {
             let reading = &state.channel(id).reading;
-            (reading.known(), reading.next)
+            (reading.known(), reading.next())
         })?;
         let Some(taken) = known else { return Ok(()) };
         if channel.queued()?.after(taken) == 0 {
@@ -200,7 +226,11 @@ impl Communicator {
             let reading = &mut state.channel(id).reading;
             // Another receive of this member may have read it in the meantime.
             if reading.known() == Some(taken) {
-                reading.head = Some(Node::of_words(words, channel.peer()));
+                let read = Place::Read(Node::of_words(words, channel.peer()));
+                match &mut reading.place {
+                    Some(place) => **place = read,
+                    none => *none = Some(Box::new(read)),
+                }
             }
         })
     }

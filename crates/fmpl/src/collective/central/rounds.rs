@@ -157,7 +157,7 @@ fn bytes_of<const BYTES: usize>(words: &[u64]) -> [u8; BYTES] {
 impl Part<'_> {
     /// Returns the memory, which every collective that needs it has.
     pub(super) fn central(&mut self) -> Result<(&mut Central, &Communicator)> {
-        let central = self.hardware.as_mut().and_then(|hardware| hardware.central.as_mut());
+        let central = self.hardware.as_mut().and_then(|hardware| hardware.central.as_deref_mut());
         Ok((central.ok_or(FabricError::Unsupported { feature: &"collectives by a counter" })?, self.comm))
     }
 
