@@ -171,19 +171,17 @@ impl<'a, W: AtomicWord> Atomic<'a, W> {
         let mut state = self.acp.enter().ok()?;
         let fabric = self.acp.fabric();
         let State { memory, engine, counters, me, queue: None, .. } = &mut *state else { return None };
-        let ((own, at), (span, offset)) = (memory.mapped(self.to)?, memory.mapped(self.word)?);
-        // Memory of this rank stays registered unless another thread of this rank unregisters it
-        // concurrently.
-        let is_own = self.to.rank() == *me && fabric.direct().admits_word_at::<u8, W>(own, at);
-        if !is_own || !engine.may_start(fabric, self.order) {
+        let (own, word) = (memory.mapped(self.to)?, memory.mapped(self.word)?);
+        if self.to.rank() != *me || !engine.may_start(fabric, self.order) {
             return None;
         }
-        let before = fabric.direct().atomic_at(span, offset, self.amo)?;
-        let put = fabric.direct().put_word_at(own, at, before);
+        let put = fabric.direct().atomic_into_at(word, own, self.amo)?;
         counters.add_atomic(*me, self.word, &self.amo);
         let handle = engine.count_over(false);
         self.acp.passed(handle.0);
-        if put.is_none() {
+        // Memory of this rank stays registered unless another thread of this rank unregisters it
+        // concurrently.
+        if !put {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });
         }
         if engine.is_settled() {

@@ -81,6 +81,17 @@ impl Acp {
     /// As [`Acp::read`], and [`AcpError::Misaligned`].
     #[inline(always)]
     pub fn fetch<W: AtomicWord>(&self, word: GlobalAddress, amo: Amo<W>) -> impl Future<Output = Result<W>> {
+        self.fetch_by(word, move || amo)
+    }
+
+    /// As [`Acp::fetch`]. A future keeps the operands of `amo` and not the kind of its result, which would have to be
+    /// inspected at run time.
+    #[inline(always)]
+    pub(crate) fn fetch_by<W: AtomicWord>(
+        &self,
+        word: GlobalAddress,
+        amo: impl FnOnce() -> Amo<W> + Copy,
+    ) -> impl Future<Output = Result<W>> {
         fast_path(Fetch { acp: self, word, amo }, Fetch::slow)
     }
 
@@ -189,30 +200,29 @@ impl<'a, W: AtomicWord> Load<'a, W> {
     }
 }
 
-struct Fetch<'a, W> {
+struct Fetch<'a, By> {
     acp: &'a Acp,
     word: GlobalAddress,
-    amo: Amo<W>,
+    amo: By,
 }
 
-impl<W: AtomicWord> FastPath for Fetch<'_, W> {
+impl<W: AtomicWord, By: FnOnce() -> Amo<W> + Copy> FastPath for Fetch<'_, By> {
     type Out = Result<W>;
     type Stage = Self;
 
     #[inline(always)]
     fn fast(self, _: &mut Context<'_>) -> Result<Result<W>, Self> {
-        self.at_once().map(Ok).ok_or(self)
+        self.acp.fetch_now(self.word, (self.amo)()).map(Ok).ok_or(self)
     }
 }
 
-impl<'a, W: AtomicWord> Fetch<'a, W> {
-    #[inline(always)]
-    fn at_once(&self) -> Option<W> {
-        self.acp.fetch_now(self.word, self.amo)
-    }
-
-    fn slow(self) -> Boxed<'a, Result<W>> {
+impl<'a, By> Fetch<'a, By> {
+    fn slow<W: AtomicWord>(self) -> Boxed<'a, Result<W>>
+    where
+        By: FnOnce() -> Amo<W>,
+    {
         let Fetch { acp, word, amo } = self;
+        let amo = amo();
         Box::pin(acp.retried([word], move || async move {
             if acp.delegates_atomics() {
                 return acp.delegated_fetch(word, amo).await;

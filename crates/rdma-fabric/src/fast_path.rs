@@ -143,7 +143,10 @@ impl<Call, Slow, Rest> Drop for FastPathFuture<Call, Slow, Rest> {
         {
             dropped(first);
         }
-        if let Some(rest) = self.rest.take() {
+        // Looked at first: taking stores.
+        if self.rest.is_some()
+            && let Some(rest) = self.rest.take()
+        {
             dropped(rest);
         }
     }

@@ -9,14 +9,22 @@ use crate::starter::Entry;
 use rdma_fabric::{Rank, RegionKey, RemoteSpan};
 use std::collections::BTreeMap;
 
+/// The number of slots at first.
+const FEW: usize = 4;
 /// The maximum number of spans.
-const MOST_SLOTS: usize = 64;
+const MOST_SLOTS: usize = 2 * u32::BITS as usize;
+
+type Slot = Option<(RegionId, RemoteSpan<u8>)>;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
-    /// Empty, or with a power of two as its length. Each region can be in two slots, its own and the
-    /// other one of a pair, so that two regions used in turn do not replace each other: a copy has two.
-    slots: Vec<Option<(RegionId, RemoteSpan<u8>)>>,
+    /// The slots until there are more. Each region can be in two slots, its own and the other one of a pair, so that
+    /// two regions used in turn do not replace each other: a copy has two.
+    few: [Slot; FEW],
+    /// The slots instead of `few`: a power of two, or empty.
+    many: Vec<Slot>,
+    /// For each pair, the slot in which a region was replaced last.
+    replaced: u32,
     entries: BTreeMap<RegionId, Entry>,
 }
 
@@ -28,34 +36,51 @@ fn slot_of(id: RegionId, slots: usize) -> usize {
 }
 
 impl Cache {
+    fn slots(&self) -> &[Slot] {
+        if self.many.is_empty() { &self.few } else { &self.many }
+    }
+
+    fn slots_mut(&mut self) -> &mut [Slot] {
+        if self.many.is_empty() { &mut self.few } else { &mut self.many }
+    }
+
     /// Returns the resolved region.
     #[inline(always)]
     pub(super) fn span(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
-        let slot = slot_of(id, self.slots.len());
-        match self.slots.get(slot) {
-            Some(Some((there, span))) if *there == id => Some(span),
-            _ => match self.slots.get(slot ^ 1) {
-                Some(Some((there, span))) if *there == id => Some(span),
-                _ => None,
-            },
+        let own = match &self.many[..] {
+            [] => &self.few[slot_of(id, FEW)],
+            many => many.get(slot_of(id, many.len()))?,
+        };
+        match own {
+            Some((there, span)) if *there == id => Some(span),
+            _ => self.beside(id),
         }
+    }
+
+    /// Returns the resolved region from the other slot of its pair.
+    #[inline(never)]
+    fn beside(&self, id: RegionId) -> Option<&RemoteSpan<u8>> {
+        let slots = self.slots();
+        slots[slot_of(id, slots.len()) ^ 1].as_ref().filter(|(there, _)| *there == id).map(|(_, span)| span)
     }
 
     /// Stores a resolved region, replacing another one if necessary: of its pair, the one stored earlier.
     pub(super) fn keep_span(&mut self, id: RegionId, span: RemoteSpan<u8>) {
         loop {
-            let slots = self.slots.len();
-            let own = slot_of(id, slots);
+            let slots = if self.many.is_empty() { &mut self.few[..] } else { &mut self.many };
+            let own = slot_of(id, slots.len());
             let pair = [own, own ^ 1];
-            let holds = |slot: &usize| self.slots.get(*slot).and_then(Option::as_ref).map(|(there, _)| *there);
+            let holds = |slot: &usize| slots[*slot].as_ref().map(|(there, _)| *there);
             let known = pair.into_iter().find(|slot| holds(slot) == Some(id));
-            let free = || pair.into_iter().find(|slot| *slot < slots && holds(slot).is_none());
+            let free = || pair.into_iter().find(|slot| holds(slot).is_none());
             if let Some(slot) = known.or_else(free) {
-                self.slots[slot] = Some((id, span));
+                slots[slot] = Some((id, span));
                 return;
             }
-            if slots == MOST_SLOTS {
-                self.slots[own ^ 1] = self.slots[own].replace((id, span));
+            if slots.len() == MOST_SLOTS {
+                let replaced = 1 << (own / 2);
+                slots[own & !1 | usize::from(self.replaced & replaced == 0)] = Some((id, span));
+                self.replaced ^= replaced;
                 return;
             }
             self.grow();
@@ -64,13 +89,14 @@ impl Cache {
 
     #[cold]
     fn grow(&mut self) {
-        let slots = (self.slots.len() * 2).max(2);
-        let old = core::mem::replace(&mut self.slots, (0..slots).map(|_| None).collect());
+        let old: Vec<Slot> = self.slots_mut().iter_mut().map(Option::take).collect();
+        let slots = old.len() * 2;
+        self.many = (0..slots).map(|_| None).collect();
         for (id, span) in old.into_iter().flatten() {
             let own = slot_of(id, slots);
             // Those of one pair come from one pair.
-            let slot = if self.slots[own].is_none() { own } else { own ^ 1 };
-            self.slots[slot] = Some((id, span));
+            let slot = if self.many[own].is_none() { own } else { own ^ 1 };
+            self.many[slot] = Some((id, span));
         }
     }
 
@@ -86,17 +112,16 @@ impl Cache {
     /// Returns the resolved region with this key.
     pub(super) fn region_of(&self, rank: Rank, key: RegionKey) -> Option<RegionId> {
         let is_it = |span: &RemoteSpan<u8>| (span.rank(), span.addr().region) == (rank, key);
-        self.slots.iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
+        self.slots().iter().flatten().find_map(|(id, span)| is_it(span).then_some(*id))
     }
 
     /// Removes a region that no longer exists.
     pub(super) fn forget(&mut self, id: RegionId) {
         self.entries.remove(&id);
-        let own = slot_of(id, self.slots.len());
+        let slots = self.slots_mut();
+        let own = slot_of(id, slots.len());
         for slot in [own, own ^ 1] {
-            if let Some(slot) = self.slots.get_mut(slot) {
-                slot.take_if(|(there, _)| *there == id);
-            }
+            slots[slot].take_if(|(there, _)| *there == id);
         }
     }
 }
@@ -104,6 +129,8 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use checks::jobs::threads;
+    use rdma_fabric::{Fabric, ProgramResult};
 
     fn entry(n: u32) -> Entry {
         Entry { key: RegionKey { index: n, generation: 1 }, bytes: 8 }
@@ -121,9 +148,34 @@ mod tests {
 
     #[test]
     fn a_slot_is_always_inside() {
-        for slots in [2, 4, 64] {
+        for slots in [FEW, 2 * FEW, 64] {
             assert!((0..10_000).all(|n| slot_of(RegionId(n * 257), slots) < slots));
         }
         assert!(Cache::default().span(RegionId(3)).is_none());
+    }
+
+    /// Whatever the number of slots: the region kept last is found, and so is the one before it, which may have the
+    /// same pair; a forgotten one is not.
+    #[test]
+    fn the_last_two_regions_are_found() {
+        let program = async |fabric: Fabric| -> ProgramResult<()> {
+            let region = fabric.alloc(8 * 1024)?;
+            let span_of = |id: u32| fabric.remote_span(region.at(fabric.rank(), 8 * u64::from(id)), 8);
+            let offset_in = |cache: &Cache, id: u32| cache.span(RegionId(id)).map(|span| span.addr().offset);
+            let mut cache = Cache::default();
+            for id in (0..1024).step_by(4) {
+                for id in [id, id + 1] {
+                    cache.keep_span(RegionId(id), span_of(id)?);
+                }
+                let found = [id, id + 1].map(|id| offset_in(&cache, id));
+                assert_eq!(found, [id, id + 1].map(|id| Some(8 * u64::from(id))), "{} slots", cache.slots().len());
+                assert!(cache.span(RegionId(id + 2)).is_none());
+            }
+            assert_eq!(cache.slots().len(), MOST_SLOTS);
+            cache.forget(RegionId(1020));
+            assert_eq!([1020, 1021].map(|id| offset_in(&cache, id)), [None, Some(8 * 1021)]);
+            Ok(())
+        };
+        threads(1).run(&program).unwrap();
     }
 }

@@ -7,7 +7,7 @@ impl Engine {
     /// Makes progress with the delegated operations behind the first pending one, so that different
     /// ranks execute them concurrently. Their number is limited by that of reply places.
     pub(super) fn poll_delegated(&mut self, cx: &mut Context<'_>) {
-        let first = self.over + 1;
+        let first = self.over() + 1;
         let mut delegated = core::mem::take(&mut self.delegated);
         delegated.retain(|&id| {
             // The first one has just been polled.

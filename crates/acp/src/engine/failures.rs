@@ -55,7 +55,7 @@ impl Engine {
     /// Records a failure. Operations that wait for this one will not start.
     #[cold]
     pub(crate) fn fail(&mut self, id: i64, error: AcpError) {
-        let first = self.over + 1;
+        let first = self.over() + 1;
         for Reverse((after, waiting)) in core::mem::take(&mut self.waiting) {
             if after < id {
                 self.waiting.push(Reverse((after, waiting)));

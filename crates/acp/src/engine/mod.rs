@@ -31,12 +31,9 @@ pub(crate) struct Engine {
     in_order: bool,
     /// The number of operations issued, which is the handle of the last one.
     issued: i64,
-    /// All operations up to this one are complete, except that those which completed immediately
-    /// may not be visible yet.
-    over: i64,
     /// Whether there were direct puts since the last barrier.
     unseen: bool,
-    /// The operations after `over`, in order.
+    /// The last operations, in order, from the first one that is not complete on.
     pending: VecDeque<Stage>,
     /// For operations that have not started: the last operation that each waits for, and its
     /// number.
@@ -47,8 +44,8 @@ pub(crate) struct Engine {
     servers: BTreeMap<u32, i64>,
     /// The pending operations that other ranks execute.
     delegated: Vec<i64>,
-    /// The last operation, if it was a copy: its pair, and the operation that it waited for.
-    last: Option<(Pair, i64)>,
+    /// The last stored operation, if it was a copy: its number, its pair, and the operation that it waited for.
+    last: Option<(i64, Pair, i64)>,
     /// The operations that did not start when they were issued.
     ordered: u64,
     /// Failures that have not been reported.
@@ -108,7 +105,7 @@ impl Engine {
             return None;
         }
         self.show(fabric);
-        Some(self.over)
+        Some(self.issued)
     }
 
     /// Returns whether all completed operations are visible, and all failures were reported.
@@ -122,9 +119,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn count_over(&mut self, put: bool) -> Handle {
         self.issued += 1;
-        self.over = self.issued;
         self.unseen |= put;
-        self.last = None;
         Handle(self.issued)
     }
 
@@ -133,9 +128,10 @@ impl Engine {
         !self.waiting.is_empty()
     }
 
-    /// Returns the last operation up to which all operations are complete.
+    /// Returns the last operation up to which all operations are complete, except that those which completed
+    /// immediately may not be visible yet.
     pub(crate) fn over(&self) -> i64 {
-        self.over
+        self.issued - self.pending.len() as i64
     }
 
     /// Returns the number of operations in flight.
@@ -168,8 +164,8 @@ impl Engine {
             Kind::Atomic => None,
         };
         if let Some(pair) = pair {
-            if let (Order::Continue, Some((last, waits_for))) = (order, self.last)
-                && last == pair
+            if let (Order::Continue, Some((last, of, waits_for))) = (order, self.last)
+                && (last, of) == (self.issued, pair)
             {
                 (after, inherited) = (0, waits_for);
             }
@@ -178,25 +174,24 @@ impl Engine {
             let before = self.pairs.get(&pair).copied().unwrap_or(0);
             after = after.max(before).max(inherited);
         }
-        self.issued += 1;
-        let id = self.issued;
-        self.last = None;
+        let id = self.issued + 1;
         if let Some(pair) = pair {
             self.pairs.insert(pair, id);
-            self.last = Some((pair, after));
+            self.last = Some((id, pair, after));
         }
         if let Kind::Delegated { server, .. } = kind {
             after = after.max(self.servers.insert(server, id).unwrap_or(0));
             self.delegated.push(id);
         }
         let mut stage = Stage::Waiting(flight);
-        if after <= self.over {
+        if after <= self.over() {
             self.start(id, &mut stage);
         } else {
             self.ordered += 1;
             self.waiting.push(Reverse((after, id)));
         }
         self.pending.push_back(stage);
+        self.issued = id;
         Handle(id)
     }
 
@@ -215,7 +210,7 @@ impl Engine {
 
     /// Polls the first pending operation, and starts those that have waited only for it.
     pub(crate) fn poll_front(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let id = self.over + 1;
+        let id = self.over() + 1;
         match self.pending.front_mut() {
             Some(Stage::Flying(flight)) => match flight.as_mut().poll(cx) {
                 Poll::Pending => {
@@ -229,17 +224,16 @@ impl Engine {
             Some(Stage::Waiting(_) | Stage::Complete) | None => {}
         }
         self.pending.pop_front();
-        self.over = id;
         if self.pending.is_empty() {
             self.pairs.clear();
             self.servers.clear();
             self.delegated.clear();
         }
         while let Some(&Reverse((after, waiting))) = self.waiting.peek()
-            && after <= self.over
+            && after <= id
         {
             self.waiting.pop();
-            let at = (waiting - self.over - 1) as usize;
+            let at = (waiting - id - 1) as usize;
             if let Some(stage) = self.pending.get_mut(at) {
                 let mut taken = core::mem::replace(stage, Stage::Complete);
                 self.start(waiting, &mut taken);
@@ -258,7 +252,7 @@ impl Engine {
     /// Makes progress until all operations up to `until` are complete; reports the first failure
     /// among them.
     pub(crate) fn poll_complete(&mut self, fabric: &Fabric, until: i64, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        while self.over < until {
+        while self.over() < until {
             if self.poll_front(cx).is_pending() {
                 self.remember(cx);
                 return Poll::Pending;

@@ -25,7 +25,7 @@ macro_rules! changes {
         /// As [`Acp::fetch`].
         #[inline]
         pub fn $method(self, acp: &Acp, $($arg: W),*) -> impl Future<Output = Result<W>> {
-            acp.fetch(self.address(), $amo)
+            acp.fetch_by(self.address(), move || $amo)
         }
     )*};
 }

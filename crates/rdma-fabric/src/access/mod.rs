@@ -63,10 +63,6 @@ pub const STORES_IN_ORDER: bool = chosen::STORES_IN_ORDER;
 pub use chosen::{copy_between, copy_in, copy_out, expect_store, zero};
 
 use crate::Amo;
-use core::{
-    hint::black_box,
-    sync::atomic::{AtomicU32, Ordering::SeqCst, compiler_fence, fence},
-};
 
 /// Loads a word of `width` bytes, 4 or 8; returns its bits, zero-extended.
 ///
@@ -127,16 +123,10 @@ pub unsafe fn copy_one_of(dst: *mut u8, src: *const u8, len: usize, all: usize) 
 /// which are never registered here, and non-temporal stores, which this module does not make.
 #[inline(always)]
 pub fn barrier() {
-    if cfg!(all(target_arch = "x86_64", not(miri))) {
-        let word = AtomicU32::new(0);
-        // No other code accesses the word, and it is hidden from the compiler, which moves no
-        // access past either fence.
-        compiler_fence(SeqCst);
-        black_box(&word).swap(1, SeqCst);
-        compiler_fence(SeqCst);
-    } else {
-        fence(SeqCst);
-    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    x86_64::barrier();
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
 }
 
 #[cfg(test)]

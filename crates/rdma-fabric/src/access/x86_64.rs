@@ -10,7 +10,10 @@
 
 use super::short::{Private, SHORT, Side, short};
 use crate::Amo;
-use core::arch::{asm, x86_64::__m128i};
+use core::{
+    arch::{asm, x86_64::__m128i},
+    mem::MaybeUninit,
+};
 
 pub(super) const STORES_IN_ORDER: bool = true;
 
@@ -98,6 +101,15 @@ pub fn expect_store(p: *const u8) {
     // SAFETY: accesses nothing and never faults; processors without the instruction treat it as a
     // nop.
     unsafe { asm!("prefetchw byte ptr [{p}]", p = in(reg) p, options(nostack, preserves_flags)) };
+}
+
+/// A full barrier.
+#[inline(always)]
+pub(super) fn barrier() {
+    let mut word = MaybeUninit::<u32>::uninit();
+    // SAFETY: touches the word only, which no other code accesses. An instruction that changes nothing needs no
+    // value to be stored before it, which it would wait for.
+    unsafe { asm!("lock or dword ptr [{p}], 0", p = in(reg) word.as_mut_ptr(), options(nostack)) };
 }
 
 /// Memory that others access.

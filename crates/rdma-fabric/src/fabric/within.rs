@@ -61,6 +61,22 @@ impl Direct<'_> {
         Some(W::from_bits(old))
     }
 
+    /// Executes an atomic directly, as [`Direct::atomic_at`] does, and puts the word's previous value at an offset in
+    /// `to`, as [`Direct::put_word_at`] does. Returns `None`, with no effect, unless both are possible; otherwise,
+    /// whether the region of `to` was still registered after the atomic, and the value was put.
+    #[inline(always)]
+    pub fn atomic_into_at<T: Pod, U: Pod, W: AtomicWord>(
+        self,
+        (word, offset): (&RemoteSpan<T>, usize),
+        (to, to_offset): (&RemoteSpan<U>, usize),
+        amo: Amo<W>,
+    ) -> Option<bool> {
+        let put = word.place().modify_into_at(offset, (to.place(), to_offset), W::BYTES, amo.to_bits())?;
+        self.ring_inside(word.place(), offset, W::BYTES);
+        self.ring_inside(to.place(), to_offset, W::BYTES);
+        Some(put)
+    }
+
     /// Puts a word directly; returns `None`, with no effect, where [`Direct::atomic_at`] would.
     #[inline(always)]
     pub fn put_word_at<T: Pod, W: AtomicWord>(self, span: &RemoteSpan<T>, offset: usize, value: W) -> Option<()> {

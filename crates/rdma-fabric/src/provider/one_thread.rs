@@ -25,17 +25,24 @@ unsafe impl<T> Send for OneThread<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for OneThread<T> {}
 
-/// Returns a number for the calling thread that no other thread ever has.
-#[inline(always)]
+// The number of a thread that has asked for one; otherwise 0.
+thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
+
+/// Returns a number for the calling thread, not 0, that no other thread ever has.
 pub(super) fn here() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local!(static NUMBER: Cell<u64> = const { Cell::new(0) });
     NUMBER.with(|number| {
         if number.get() == 0 {
             number.set(NEXT.fetch_add(1, Relaxed));
         }
         number.get()
     })
+}
+
+/// Returns whether the calling thread is the one for which [`here`] has returned `thread`.
+#[inline(always)]
+pub(super) fn is_here(thread: u64) -> bool {
+    NUMBER.get() == thread
 }
 
 impl<T> OneThread<T> {
@@ -47,7 +54,7 @@ impl<T> OneThread<T> {
     /// Returns the value, or `None` on a thread other than the one that created it.
     #[inline(always)]
     pub fn get(this: &Self) -> Option<&T> {
-        (this.thread == here()).then_some(&*this.value)
+        is_here(this.thread).then_some(&*this.value)
     }
 }
 
@@ -69,7 +76,7 @@ fn elsewhere() -> ! {
 
 impl<T> Drop for OneThread<T> {
     fn drop(&mut self) {
-        if self.thread == here() {
+        if is_here(self.thread) {
             // SAFETY: once, and by the thread that created it.
             unsafe { ManuallyDrop::drop(&mut self.value) }
         }

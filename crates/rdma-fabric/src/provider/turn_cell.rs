@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::one_thread::here;
+use super::one_thread::{here, is_here};
 use core::{
     cell::UnsafeCell,
     fmt,
@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// thread that finds the value in use sleeps in a queue, and the first of the queue yields its CPU
 /// until the turn ends. The cell shares its pair of cache lines with no other data.
 pub struct TurnCell<T> {
-    /// The thread that created it, if no other thread may use it; otherwise 0.
+    /// The thread that created it, if no other thread may use it; otherwise [`ANY`].
     thread: u64,
     taken: AtomicBool,
     /// The first waiter holds this lock; all others sleep for it.
@@ -36,6 +36,9 @@ pub struct TurnCell<T> {
 // an atomic exchange, or by the only thread that ever sets it.
 unsafe impl<T: Send> Sync for TurnCell<T> {}
 
+/// Not the number of a thread.
+const ANY: u64 = u64::MAX;
+
 impl<T> TurnCell<T> {
     /// Makes a value for the calling thread alone.
     pub fn of_this_thread(value: T) -> Self {
@@ -45,7 +48,7 @@ impl<T> TurnCell<T> {
     /// Makes a value for any thread.
     pub fn of_any_thread(value: T) -> Self {
         TurnCell {
-            thread: 0,
+            thread: ANY,
             taken: AtomicBool::new(false),
             queue: Mutex::new(()),
             value: UnsafeCell::new(value),
@@ -60,14 +63,13 @@ impl<T> TurnCell<T> {
     /// thread that enters while it has a turn deadlocks.
     #[inline(always)]
     pub fn enter(&self) -> Option<Turn<'_, T>> {
-        if self.thread != 0 {
-            if self.thread != here() {
-                return None;
-            }
+        if is_here(self.thread) {
             if self.taken.load(Relaxed) {
                 nested();
             }
             self.taken.store(true, Relaxed);
+        } else if self.thread != ANY {
+            return None;
         // Acquire: pairs with the release that ended the last turn; so does the other one.
         } else if self.taken.compare_exchange(false, true, Acquire, Relaxed).is_err() {
             self.queue_up();
@@ -94,7 +96,7 @@ fn nested() -> ! {
 
 impl<T> fmt::Debug for TurnCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.thread == 0 { "a value of any thread" } else { "a value of one thread" })
+        f.write_str(if self.thread == ANY { "a value of any thread" } else { "a value of one thread" })
     }
 }
 

@@ -14,11 +14,15 @@ impl Place {
     /// and may be accessed directly.
     #[inline(always)]
     fn direct(&self, offset: usize, len: usize) -> Option<*mut u8> {
+        (self.contains(offset, len) && self.is_live()).then(|| self.start.as_ptr().wrapping_add(offset))
+    }
+
+    /// Returns whether the place's bytes may be accessed directly.
+    #[inline(always)]
+    fn is_live(&self) -> bool {
         // SAFETY: kept by `keep_alive`, or a static. Acquire: pairs with the release with which the
         // region was registered.
-        let live = unsafe { self.live.as_ref() }.load(Acquire);
-        let inside = offset.checked_add(len).is_some_and(|end| end as u64 <= self.len);
-        (inside && live == u64::from(self.expected as u32)).then(|| self.start.as_ptr().wrapping_add(offset))
+        unsafe { self.live.as_ref() }.load(Acquire) == u64::from(self.expected as u32)
     }
 
     /// Returns the address of a word of `width` bytes, if it is also aligned, here and in its
@@ -93,6 +97,28 @@ impl Place {
         Some(unsafe { access::rmw(word, width, amo) })
     }
 
+    /// Changes a word, as [`Place::modify_at`], and stores its previous bits at `own_offset` in another place, as
+    /// [`Place::store_at`]. Returns `None`, with no effect, unless both words may be accessed; otherwise, whether
+    /// the other place was still registered after the change, and the bits are stored.
+    #[inline(always)]
+    pub(crate) fn modify_into_at(
+        &self,
+        offset: usize,
+        (own, own_offset): (&Place, usize),
+        width: usize,
+        amo: Amo<u64>,
+    ) -> Option<bool> {
+        let (to, word) = (own.direct_word(own_offset, width)?, self.direct_word(offset, width)?);
+        // SAFETY: `width` aligned bytes, all checked above.
+        let before = unsafe { access::rmw(word, width, amo) };
+        let stays = own.is_live();
+        if stays {
+            // SAFETY: as above; bounds and alignment do not change.
+            unsafe { access::store(to, width, before) };
+        }
+        Some(stays)
+    }
+
     /// Fills a part of the place from `bytes`, as [`Place::copy_in`].
     #[inline(always)]
     pub(crate) fn copy_in_at(&self, offset: usize, bytes: &[u8]) -> Option<()> {
@@ -126,9 +152,19 @@ impl Place {
         }
         let (to, from) = (self.direct(offset, len)?, from.direct(from_offset, len)?);
         // SAFETY: both sides have `len` bytes, checked above.
-        unsafe { access::copy_between(to, from, len) };
+        unsafe { if len == 8 { access::copy_between(to, from, 8) } else { copy_short(to, from, len) } };
         Some(())
     }
+}
+
+/// Copies at most [`SHORT`] bytes: a call, since the moves of all lengths would take registers from its caller.
+///
+/// # Safety
+/// As [`access::copy_between`].
+#[inline(never)]
+unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { access::copy_between(to, from, len.min(SHORT)) };
 }
 
 #[cfg(test)]
@@ -168,6 +204,12 @@ mod tests {
             assert_eq!((place.store_at(offset, width, 9), place.modify_at(offset, width, Amo::Add(1))), (None, None));
         }
         assert_eq!((place.modify_at(8, 8, Amo::Add(10)), place.store_at(16, 4, 5)), (Some(3), Some(())));
+        for (offset, own_offset) in [(4, 0), (0, 4), (24, 0), (0, 24), (usize::MAX, 0), (0, usize::MAX)] {
+            assert_eq!(place.modify_into_at(offset, (&place, own_offset), 8, Amo::Add(1)), None);
+        }
+        assert_eq!(place.modify_into_at(8, (&place, 0), 8, Amo::Add(0)), Some(true));
+        assert_eq!([0, 8].map(|offset| place.load_at(offset, 8)), [Some(13), Some(13)]);
+        assert_eq!(place.store_at(0, 8, 2), Some(()));
         for (to, from, len) in [(1, 0, 24), (0, 1, 24), (0, 0, SHORT + 1), (0, usize::MAX, 2), (25, 0, 0)] {
             assert_eq!(place.copy_at(to, &place, from, len), None, "{to} {from} {len}");
         }
@@ -194,6 +236,7 @@ mod tests {
         let (place, memory) = mapped();
         memory.live.store(8, Release);
         assert_eq!((place.load_at(0, 8), place.store_at(0, 8, 1), place.copy_at(0, &place, 8, 8)), (None, None, None));
+        assert_eq!(place.modify_into_at(0, (&place, 8), 8, Amo::Add(1)), None);
         assert!(!place.admits_word_at(0, 8));
     }
 }
