@@ -4,7 +4,7 @@ use crate::{
     Direction, FmplError, Result,
     any::{AnySlot, Senders},
     area::Ends,
-    collective::Collectives,
+    collective::{Collectives, Scratch},
     losses::Lost,
     peer::AnyIndex,
     peer_channels::Channels,
@@ -65,6 +65,8 @@ pub(crate) struct State {
     /// The number of indices; the channels after them are those for unknown senders.
     pub(crate) indices: usize,
     pub(crate) collectives: Collectives,
+    /// Elements that reductions combine.
+    pub(crate) scratch: Scratch,
 }
 
 impl fmt::Debug for State {
@@ -102,6 +104,7 @@ impl State {
             senders: None,
             indices,
             collectives,
+            scratch: Scratch::default(),
         }
     }
 

@@ -2,10 +2,11 @@
 
 use super::{
     ByUnit, Op, Scalar,
+    combine::{by_op, combine},
     direct::Link,
     edge::Way,
     fast_broadcast::Passed,
-    reduce::{To, by_op, combine},
+    reduce::To,
 };
 use crate::{Communicator, FmplError, Result};
 use core::task::Context;
@@ -73,7 +74,7 @@ impl<'a, T: Scalar> Reduction<'a, '_, T> {
                 link.arrived(&mut spins)?;
                 reduced.came = 1;
                 let into = if neighbours.parent.is_some() { result } else { span.clone() };
-                combine::<T>(&comm.fabric, self.op, [&mine, &theirs, &into]).ok()?;
+                combine::<T>(&comm.fabric, self.op, [&mine, &theirs, &into], &mut state.scratch).ok()?;
                 reduced.combined = 1;
                 mine = into;
             }

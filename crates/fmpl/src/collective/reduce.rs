@@ -2,6 +2,7 @@
 
 use super::{
     ByUnit, Op, Part, Scalar,
+    combine::{Combine, by_function},
     edge::{Differ, Way},
     fast_reduce::{Reduced, Reduction},
     unit::MOST,
@@ -9,14 +10,11 @@ use super::{
 use crate::{Algorithm, Collective, Communicator, FmplError, Result};
 use core::future::Future;
 use rdma_fabric::{
-    Fabric, FabricError, LocalSpan, Pod,
+    FabricError, LocalSpan, Pod,
     barrier::{GateError, ReduceOp},
     fast_path::fast_path,
     provider::Boxed,
 };
-
-/// Combines the first with the second into the third; all have the same length.
-pub(crate) type Combine<'a> = Box<dyn FnMut(&LocalSpan<u8>, &LocalSpan<u8>, &LocalSpan<u8>) -> Result<()> + Send + 'a>;
 
 /// Where the result goes.
 #[derive(Clone, Copy)]
@@ -283,45 +281,4 @@ impl Part<'_> {
             _ => Ok(differ),
         }
     }
-}
-
-/// The number of elements that an operation processes at a time.
-const BLOCK: usize = 256;
-
-pub(crate) fn by_op<T: Scalar>(fabric: &Fabric, op: Op) -> Combine<'static> {
-    let fabric = fabric.clone();
-    Box::new(move |mine, theirs, into| combine::<T>(&fabric, op, [mine, theirs, into]))
-}
-
-/// Combines the first with the second into the third.
-pub(crate) fn combine<T: Scalar>(fabric: &Fabric, op: Op, [mine, theirs, into]: [&LocalSpan<u8>; 3]) -> Result<()> {
-    let elements = mine.len() / size_of::<T>();
-    let (mut block, mut other) = ([T::zeroed(); BLOCK], [T::zeroed(); BLOCK]);
-    for start in (0..elements).step_by(BLOCK) {
-        let length = BLOCK.min(elements - start);
-        let (block, other) = (&mut block[..length], &mut other[..length]);
-        let at = start * size_of::<T>();
-        fabric.read(&*mine.part_as::<T>(at, length)?, block)?;
-        fabric.read(&*theirs.part_as::<T>(at, length)?, other)?;
-        op.combine(block, other);
-        fabric.write(&*into.part_as::<T>(at, length)?, block)?;
-    }
-    Ok(())
-}
-
-fn by_function<'a, T: Pod + Send>(
-    fabric: &Fabric,
-    elements: usize,
-    function: impl Fn(&mut [T], &[T]) + Send + 'a,
-) -> Combine<'a> {
-    let fabric = fabric.clone();
-    let (mut all, mut others) = (Vec::new(), Vec::new());
-    Box::new(move |mine, theirs, into| {
-        all.resize(elements, T::zeroed());
-        others.resize(elements, T::zeroed());
-        fabric.read(&*mine.part_as::<T>(0, elements)?, &mut all)?;
-        fabric.read(&*theirs.part_as::<T>(0, elements)?, &mut others)?;
-        function(&mut all, &others);
-        Ok(fabric.write(&*into.part_as::<T>(0, elements)?, &all)?)
-    })
 }

@@ -13,11 +13,7 @@
 use super::{Arrival, Central, Ended, HEADER, MOST, ROW, announce};
 use crate::{
     Communicator, FmplError, Result,
-    collective::{
-        Part,
-        fast_reduce::Reduced,
-        reduce::{Combine, To},
-    },
+    collective::{Part, combine::Combine, fast_reduce::Reduced, reduce::To},
     cost,
 };
 use core::ops::Range;
