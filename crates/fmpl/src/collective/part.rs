@@ -86,7 +86,7 @@ impl Collectives {
     /// Returns the counter, if a collective may begin.
     #[inline(always)]
     pub(crate) fn central(&mut self) -> Option<&mut Central> {
-        if self.under_way || self.left.is_some() { None } else { self.hardware.as_mut()?.central.as_mut() }
+        if self.under_way || self.left.is_some() { None } else { self.hardware.as_mut()?.central.as_deref_mut() }
     }
 
     fn enter(&mut self) -> Result<()> {
