@@ -151,11 +151,11 @@ fn address_space() {
     assert_eq!(Threads::new(2).segment_bytes(4096).run(&nothing).expect("enough again"), [2, 2]);
 }
 
-/// Writes a word in each MiB of a region of `bytes` bytes: simulated memory is stored where it is
+/// Writes a word in each 64 KiB of a region of `bytes` bytes: simulated memory is stored where it is
 /// written.
 async fn fill(fabric: Fabric, bytes: usize) -> ProgramResult<()> {
     let region = fabric.alloc_symmetric(bytes).await?;
-    for at in (0..bytes).step_by(1 << 20) {
+    for at in (0..bytes).step_by(64 << 10) {
         fabric.store(&region.word::<u64>(&fabric, at)?, 1)?;
     }
     Ok(())
