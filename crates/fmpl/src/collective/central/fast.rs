@@ -5,11 +5,11 @@
 
 use super::{
     Central, MOST, ROW,
-    slots::{COUNT, NUMBER, REPORT, body_at},
+    slots::{COUNT, NUMBER, REPORT, body_at, slot_of},
     tally::Tally,
 };
 use crate::Communicator;
-use rdma_fabric::{Amo, LocalSpan};
+use rdma_fabric::{Amo, LocalSpan, provider::SHORT};
 
 /// A member's progress in a round.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,9 +23,6 @@ pub(crate) enum Arrival {
         last: bool,
     },
 }
-
-/// The most bytes that are copied directly at once.
-const PIECE: usize = 64;
 
 impl Tally {
     /// Passes a mark as [`Tally::pass`] does; returns `None` where only that is possible.
@@ -71,7 +68,7 @@ impl Central {
         if number.is_multiple_of(REPORT) || span.len() > MOST || root >= comm.len() {
             return None;
         }
-        let (fabric, at) = (&comm.fabric, (number % COUNT as u64) as usize * ROW);
+        let (fabric, at) = (&comm.fabric, slot_of(number) * ROW);
         let flag = number << NUMBER | span.len() as u64;
         let mut body = [0; MOST];
         let body = &mut body[..span.len()];
@@ -103,8 +100,8 @@ impl Central {
     }
 }
 
-/// Copies `bytes` bytes in pieces.
+/// Copies `bytes` bytes in pieces that are short enough to be copied directly.
 #[inline(always)]
 fn pieces(bytes: usize, mut copy: impl FnMut(usize, usize) -> Option<()>) -> Option<()> {
-    (0..bytes).step_by(PIECE).try_for_each(|from| copy(from, bytes.min(from + PIECE)))
+    (0..bytes).step_by(SHORT).try_for_each(|from| copy(from, bytes.min(from + SHORT)))
 }

@@ -52,10 +52,10 @@ pub(super) fn body_at(bytes: usize) -> usize {
     if bytes <= HEADER - FLAG { FLAG } else { HEADER }
 }
 
-impl Slots {
-    fn slot(&self) -> usize {
-        (self.number % COUNT as u64) as usize
-    }
+/// Returns the slot of a broadcast.
+#[inline]
+pub(super) fn slot_of(number: u64) -> usize {
+    (number % COUNT as u64) as usize
 }
 
 impl Central {
@@ -66,7 +66,7 @@ impl Central {
         let Slots { number, taken, freed, there, .. } = &self.slots;
         let used = number.saturating_sub(COUNT as u64);
         self.reaches(comm, freed, used, (taken, used.div_ceil(REPORT))).await?;
-        let (at, short) = (self.slots.slot() * ROW, bytes <= MOST);
+        let (at, short) = (slot_of(self.slots.number) * ROW, bytes <= MOST);
         let body = at + body_at(bytes);
         let others = || there.iter().enumerate().filter(|(member, _)| *member != comm.me()).map(|(_, slots)| slots);
         if short && bytes > 0 {
@@ -90,7 +90,7 @@ impl Central {
     async fn receive(&mut self, comm: &Communicator, span: &LocalSpan<u8>, root: usize) -> Result<Ended> {
         let fabric = &comm.fabric;
         self.slots.number += 1;
-        let (number, slot) = (self.slots.number, self.slots.slot());
+        let (number, slot) = (self.slots.number, slot_of(self.slots.number));
         let word = &self.slots.flags[slot];
         let has_come = |flag: u64| flag >> NUMBER == number;
         let mut flag = fabric.load(word)?;

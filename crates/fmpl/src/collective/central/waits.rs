@@ -25,7 +25,7 @@ impl Central {
         (tally, mark): (&Tally, u64),
     ) -> Result<()> {
         let (fabric, group) = (&comm.fabric, comm.listed.as_deref());
-        if fabric.load(word)? >= end || self.soon(comm, word, |value| value >= end).await {
+        if self.soon(comm, word, |value| value >= end).await {
             return Ok(());
         }
         loop {
