@@ -135,7 +135,7 @@ impl<'a> Copy<'a> {
         }
         self.acp.fabric().direct().copy_at(to, from, self.bytes)?;
         counters.add_copy(*me, self.to, self.from, self.bytes);
-        let handle = engine.count_over(true);
+        let handle = engine.count_over();
         self.acp.passed(handle.0);
         state.serve_now();
         Some(handle)
@@ -177,15 +177,13 @@ impl<'a, W: AtomicWord> Atomic<'a, W> {
         }
         let put = fabric.direct().atomic_into_at(word, own, self.amo)?;
         counters.add_atomic(*me, self.word, &self.amo);
-        let handle = engine.count_over(false);
+        // The atomic is visible. The store of its result may still be in the CPU's buffer.
+        let handle = engine.count_over();
         self.acp.passed(handle.0);
         // Memory of this rank stays registered unless another thread of this rank unregisters it
         // concurrently.
         if !put {
             engine.fail(handle.0, AcpError::NoSuchRegion { address: self.to });
-        }
-        if engine.is_settled() {
-            self.acp.settle(handle.0);
         }
         state.serve_now();
         Some(handle)

@@ -12,7 +12,9 @@ pub(crate) fn copy(fabric: &Fabric, to: RemoteSpan<u8>, from: RemoteSpan<u8>) ->
     Box::pin(async move {
         let posted = fabric.post(op::Copy { to: &to, from: &from }).await?;
         if to.rank() == fabric.rank() {
-            return Ok(posted.await?);
+            posted.await?;
+            fabric.direct().barrier();
+            return Ok(());
         }
         // Started together, so the task that posts the copy also flushes it, even if another task
         // completes the operation.
@@ -30,9 +32,11 @@ pub(crate) fn atomic<W: AtomicWord>(fabric: &Fabric, to: RemoteWord<W>, word: Re
     })
 }
 
-/// Stores the previous value of a word in local memory.
+/// Stores the previous value of a word in local memory, visible to all before any later access of this rank.
 fn store<W: AtomicWord>(fabric: &Fabric, to: &RemoteWord<W>, before: W) -> Result<()> {
-    Ok(fabric.store(&fabric.local_word(to.addr())?, before)?)
+    fabric.store(&fabric.local_word(to.addr())?, before)?;
+    fabric.direct().barrier();
+    Ok(())
 }
 
 /// Changes a word of local memory by the CPU, and stores its previous value in local memory. No

@@ -31,7 +31,7 @@ pub(crate) struct Engine {
     in_order: bool,
     /// The number of operations issued, which is the handle of the last one.
     issued: i64,
-    /// Whether there were direct puts since the last barrier.
+    /// Whether operations completed immediately since the last barrier.
     unseen: bool,
     /// The last operations, in order, from the first one that is not complete on.
     pending: VecDeque<Stage>,
@@ -87,8 +87,8 @@ impl Engine {
         }
     }
 
-    /// Makes visible the operations that completed immediately: direct puts, by this thread or in
-    /// an earlier turn of another thread; such a turn ends with a store after those of the puts.
+    /// Makes visible the operations that completed immediately: direct stores, by this thread or in
+    /// an earlier turn of another thread; such a turn ends with a store after them.
     #[inline(always)]
     fn show(&mut self, fabric: &Fabric) {
         if self.unseen {
@@ -114,12 +114,12 @@ impl Engine {
         !self.unseen && self.failed.is_empty()
     }
 
-    /// Counts an operation that completed immediately, with no pending operation before it. If
-    /// `put` is set, it needs a barrier to become visible.
+    /// Counts an operation that completed immediately, with no pending operation before it. The last store of a copy
+    /// or of an atomic's result needs a barrier to become visible.
     #[inline(always)]
-    pub(crate) fn count_over(&mut self, put: bool) -> Handle {
+    pub(crate) fn count_over(&mut self) -> Handle {
         self.issued += 1;
-        self.unseen |= put;
+        self.unseen = true;
         Handle(self.issued)
     }
 

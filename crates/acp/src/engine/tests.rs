@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// puts.
 fn after_a_put(in_order: bool) -> Engine {
     let mut engine = Engine { in_order, ..Engine::default() };
-    assert_eq!(engine.count_over(true), Handle(1));
+    assert_eq!(engine.count_over(), Handle(1));
     assert!(engine.unseen && !engine.is_settled());
     engine
 }
