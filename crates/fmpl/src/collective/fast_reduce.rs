@@ -1,7 +1,7 @@
 //! Reductions in software, as far as they complete without a long wait.
 
 use super::{
-    ByUnit, Op, Scalar,
+    Arrival, ByUnit, Op, Scalar,
     combine::{by_op, combine},
     direct::Link,
     edge::Way,
@@ -24,6 +24,8 @@ pub(crate) struct Reduced {
     pub(crate) sent: bool,
     /// The progress on the way down.
     pub(crate) down: Passed,
+    /// Its progress in a round at the counter.
+    pub(crate) arrival: Arrival,
 }
 
 /// A call of [`Communicator::reduce`] or [`Communicator::allreduce`].
@@ -50,6 +52,10 @@ impl<'a, T: Scalar> Reduction<'a, '_, T> {
     #[inline]
     fn at_once(&mut self) -> Option<()> {
         let (comm, reduced) = (self.comm, &mut self.reduced);
+        if comm.algorithms.is_central(self.to.kind()) {
+            let mut state = comm.enter().ok()?;
+            return state.collectives.central()?.combine_now(comm, self.span, self.op, &mut reduced.arrival);
+        }
         if !comm.algorithms.is_tree(self.to.kind()) {
             return None;
         }

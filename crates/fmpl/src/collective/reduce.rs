@@ -126,7 +126,7 @@ impl Communicator {
             return Box::pin(async move {
                 let span = span?;
                 let mut part = self.begin_by_hardware(0)?;
-                let outcome = part.reduce_centrally(&span, &mut combine).await;
+                let outcome = part.reduce_centrally(&span, &mut combine, reduced.arrival).await;
                 part.end(outcome).await
             });
         }

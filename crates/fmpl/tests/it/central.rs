@@ -13,6 +13,30 @@ fn central() -> Options {
     Options::default().collectives(Choice::By(rules.into_iter().collect()))
 }
 
+/// Sums of few elements: with their header in one line of a row and of a result, of a row only, in several pieces, and
+/// one element too long. The bits are those of a function, which always takes the path with waits.
+async fn sums(comm: &Communicator) -> ProgramResult<()> {
+    let (fabric, me) = (comm.fabric(), comm.me());
+    let all = comm.buffer::<f64>(25)?;
+    for elements in [1, 2, 3, 6, 7, 24, 25] {
+        let some = all.slice(0..elements)?;
+        let mine: Vec<f64> = (0..elements).map(|n| 0.1 * (n + 1) as f64 / (me + 1) as f64).collect();
+        fabric.write(&some, &mine)?;
+        comm.allreduce(&some, Op::Sum).await?;
+        let sum = read(comm, &some, elements)?;
+        fabric.write(&some, &mine)?;
+        comm.allreduce_with(&some, |mine: &mut [f64], theirs| {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        })
+        .await?;
+        let bits = |all: &[f64]| all.iter().map(|element| element.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&sum), bits(&read(comm, &some, elements)?), "{elements} elements of {}", comm.len());
+        let exact = (1..=comm.len()).map(|member| 0.1 / member as f64).sum::<f64>();
+        assert!((sum[0] - exact).abs() < 1e-9, "{} of {exact}", sum[0]);
+    }
+    Ok(())
+}
+
 /// More broadcasts than there are slots, of all roots, between barriers and sums, short and long.
 async fn rounds(comm: &Communicator) -> ProgramResult<()> {
     let (fabric, me, members) = (comm.fabric(), comm.me(), comm.len());
@@ -37,6 +61,7 @@ async fn rounds(comm: &Communicator) -> ProgramResult<()> {
                 comm.broadcast(&some, root).await?;
                 assert_eq!(read(comm, &some, elements)?, sent, "round {round} of {members}");
             }
+            sums(comm).await?;
             fabric.write(&long, &[me as i32 + 1; 100])?;
             comm.allreduce(&long, Op::Sum).await?;
             let sum = (members * (members + 1) / 2) as i32;

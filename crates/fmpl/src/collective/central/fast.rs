@@ -1,14 +1,19 @@
-//! Barriers and broadcasts as far as they complete without a wait, where memory is mapped.
+//! Barriers, reductions and broadcasts as far as they complete without a wait, where memory is mapped.
 //!
 //! The path for longer waits repeats a step that is not possible immediately, and continues after the
 //! addition to the counter.
 
 use super::{
-    Central, MOST, ROW,
-    slots::{COUNT, NUMBER, REPORT, body_at, slot_of},
+    Central, MOST, ROW, body_after,
+    rounds::{COMBINED, GIVEN, Given, VERDICT, Verdict},
+    slots::{COUNT, FLAG, NUMBER, REPORT, slot_of},
     tally::Tally,
 };
-use crate::Communicator;
+use crate::{
+    Communicator,
+    collective::{Op, Scalar},
+};
+use bytemuck::{cast_slice, cast_slice_mut};
 use rdma_fabric::{Amo, LocalSpan, provider::SHORT};
 
 /// A member's progress in a round.
@@ -22,6 +27,8 @@ pub(crate) enum Arrival {
         /// Whether it is the last one.
         last: bool,
     },
+    /// It is the last one, and the result of the reduction is at all members. Their rows may be those of the next round.
+    Combined,
 }
 
 impl Tally {
@@ -59,6 +66,77 @@ impl Central {
         Some(())
     }
 
+    /// Combines the elements of all members into the span of each, if this member is the last one to arrive, and
+    /// records the progress for [`Part::reduce_centrally`](crate::collective::Part::reduce_centrally).
+    #[inline]
+    pub(crate) fn combine_now<T: Scalar>(
+        &mut self,
+        comm: &Communicator,
+        span: &LocalSpan<T>,
+        op: Op,
+        arrival: &mut Arrival,
+    ) -> Option<()> {
+        let (fabric, bytes) = (&comm.fabric, span.len() * size_of::<T>());
+        if !(1..=MOST).contains(&bytes) {
+            return None;
+        }
+        let (direct, round, mut words) = (fabric.direct(), self.round + 1, [0; MOST / 8]);
+        let body = &mut cast_slice_mut::<u64, u8>(&mut words)[..bytes];
+        fabric.read(span, cast_slice_mut(body)).ok()?;
+        let given: Given = [round, bytes as u64];
+        direct.put_words_at(&self.row, 0, given)?;
+        pieces(bytes, |from, to| direct.put_slice_at(&self.row, body_after(GIVEN, bytes) + from, &body[from..to]))?;
+        let last = self.arrivals.pass_now(comm, round)?;
+        self.round = round;
+        *arrival = Arrival::Counted { last };
+        if !last {
+            return None;
+        }
+        self.gather_now::<T>(comm, op, given)?;
+        let result = &cast_slice::<u64, u8>(&self.gathered)[..bytes];
+        let verdict: Verdict = [round, COMBINED, 0, 0, 0, 0];
+        for there in self.results.iter().filter(|there| there.rank() != fabric.rank()) {
+            direct.put_words_at(there, 0, verdict)?;
+            pieces(bytes, |from, to| direct.put_slice_at(there, body_after(VERDICT, bytes) + from, &result[from..to]))?;
+        }
+        if !comm.puts_in_order {
+            direct.barrier();
+        }
+        fabric.write(span, cast_slice(result)).ok()?;
+        *arrival = Arrival::Combined;
+        for word in self.releases.iter().filter(|word| word.rank() != fabric.rank()) {
+            direct.put_word(word, round)?;
+        }
+        self.completed += 1;
+        Some(())
+    }
+
+    /// Combines the rows, in the same order as [`Central::combined`], into the first of `gathered`; `None` if a member
+    /// gave something else.
+    fn gather_now<T: Scalar>(&mut self, comm: &Communicator, op: Op, given: Given) -> Option<()> {
+        let (members, bytes) = (comm.len(), given[1] as usize);
+        let row = bytes.div_ceil(8);
+        self.gathered.resize(members * row, 0);
+        for (member, words) in self.gathered.chunks_mut(row).enumerate() {
+            let (at, direct) = (member * ROW, comm.fabric.direct());
+            if direct.get_words_at(&self.rows, at)? != given {
+                return None;
+            }
+            let (body, at) = (cast_slice_mut::<u64, u8>(words), at + body_after(GIVEN, bytes));
+            pieces(bytes, |from, to| direct.get_slice_at(&self.rows, at + from, &mut body[from..to]))?;
+        }
+        let mut step = 1;
+        while step < members {
+            for pair in self.gathered.chunks_mut(2 * step * row).filter(|pair| pair.len() > step * row) {
+                let (mine, theirs) = pair.split_at_mut(step * row);
+                let mine = &mut cast_slice_mut::<_, u8>(mine)[..bytes];
+                op.combine::<T>(cast_slice_mut(mine), cast_slice(&cast_slice::<_, u8>(theirs)[..bytes]));
+            }
+            step *= 2;
+        }
+        Some(())
+    }
+
     /// Sends or receives the next broadcast. Returns `None`, without an effect on a later try, where only
     /// [`Part::broadcast_centrally`](crate::collective::Part::broadcast_centrally) can.
     #[inline]
@@ -72,7 +150,7 @@ impl Central {
         let flag = number << NUMBER | span.len() as u64;
         let mut body = [0; MOST];
         let body = &mut body[..span.len()];
-        let start = at + body_at(body.len());
+        let start = at + body_after(FLAG, body.len());
         if comm.me() == root {
             if fabric.load(&self.slots.freed).ok()? < number.saturating_sub(COUNT as u64) {
                 return None;

@@ -47,6 +47,13 @@ pub(crate) const MEMBERS: usize = 256;
 const HEADER: usize = 64;
 const ROW: usize = HEADER + MOST;
 
+/// Returns the offset of a body of `bytes` bytes, of a row, a result or a slot whose header has `header` bytes: in the
+/// same cache line, if it is short enough.
+#[inline]
+fn body_after(header: usize, bytes: usize) -> usize {
+    if bytes <= HEADER - header { header } else { HEADER }
+}
+
 /// The position of the number of completed collectives in the word of a member that has left.
 const COMPLETED: u32 = 16;
 
@@ -78,6 +85,8 @@ pub(crate) struct Central {
     row: RemoteSpan<u8>,
     rows: RemoteSpan<u8>,
     copies: LocalSpan<u8>,
+    /// Keeps its memory between reductions.
+    gathered: Vec<u64>,
     slots: Slots,
 }
 
@@ -150,6 +159,7 @@ impl Central {
             row: fabric.remote_span(at(0, rows + me * ROW)?, ROW)?,
             rows: fabric.remote_span(at(0, rows)?, members * ROW)?,
             copies: fabric.local_span(at(me, rows)?, members * ROW)?,
+            gathered: Vec::new(),
             slots: Slots {
                 taken: tally(TALLIES + Tally::bytes(members), GONE + 8)?,
                 freed: fabric.local_word(at(me, FREED)?)?,

@@ -10,7 +10,7 @@
 //! seen those of the round before. The last member to arrive puts neither to itself: it would not
 //! wait for that.
 
-use super::{Arrival, Central, Ended, HEADER, MOST, ROW, announce};
+use super::{Arrival, Central, Ended, MOST, ROW, announce, body_after};
 use crate::{
     Communicator, FmplError, Result,
     collective::{Part, combine::Combine, fast_reduce::Reduced, reduce::To},
@@ -21,12 +21,16 @@ use rdma_fabric::{Fabric, FabricError, LocalSpan, provider::Boxed};
 
 /// The words of a row's header: the round, and the number of bytes, of which the row holds up to
 /// [`MOST`].
-type Given = [u64; 2];
+pub(super) type Given = [u64; 2];
 /// The words of a result's header: the round, one of the constants below, and its details.
-type Verdict = [u64; 6];
+pub(super) type Verdict = [u64; 6];
+
+/// The bytes of these headers.
+pub(super) const GIVEN: usize = size_of::<Given>();
+pub(super) const VERDICT: usize = size_of::<Verdict>();
 
 /// Verdicts, followed for the last by two members and their numbers of bytes.
-const COMBINED: u64 = 0;
+pub(super) const COMBINED: u64 = 0;
 const BY_TREE: u64 = 1;
 const DIFFER: u64 = 2;
 
@@ -35,6 +39,7 @@ impl Central {
     async fn meet(&mut self, comm: &Communicator, arrival: Arrival) -> Result<()> {
         let last = match arrival {
             Arrival::Counted { last } => last,
+            Arrival::Combined => true,
             Arrival::Due => {
                 self.round += 1;
                 self.arrivals.pass(&comm.fabric, self.round).await?
@@ -50,25 +55,45 @@ impl Central {
         self.reaches(comm, &self.released, self.round, (&self.arrivals, self.round)).await
     }
 
-    /// Combines the members' bytes, unless there are too many.
-    async fn combine(&mut self, comm: &Communicator, span: &LocalSpan<u8>, combine: &mut Combine<'_>) -> Result<Ended> {
-        let (fabric, bytes) = (&comm.fabric, span.len());
+    /// Fills this member's row, unless there are too many bytes, and counts it. Returns whether it is the last one.
+    async fn give(&mut self, fabric: &Fabric, span: &LocalSpan<u8>) -> Result<bool> {
+        let bytes = span.len();
         self.round += 1;
         let given: Given = [self.round, bytes as u64];
-        fabric.put(&self.row.slice(0..size_of::<Given>())?, bytes_of::<{ size_of::<Given>() }>(&given)).await?;
+        fabric.put(&self.row.slice(0..GIVEN)?, bytes_of::<GIVEN>(&given)).await?;
         if (1..=MOST).contains(&bytes) {
-            fabric.put(&self.row.slice(body(bytes))?, span.clone()).await?;
+            fabric.put(&self.row.slice(body(GIVEN, bytes))?, span.clone()).await?;
         }
-        let (verdict, from) = if self.arrivals.pass(fabric, self.round).await? {
+        self.arrivals.pass(fabric, self.round).await
+    }
+
+    /// Combines the members' bytes, unless there are too many.
+    async fn combine(
+        &mut self,
+        comm: &Communicator,
+        span: &LocalSpan<u8>,
+        combine: &mut Combine<'_>,
+        arrival: Arrival,
+    ) -> Result<Ended> {
+        let (fabric, bytes) = (&comm.fabric, span.len());
+        let last = match arrival {
+            Arrival::Due => self.give(fabric, span).await?,
+            Arrival::Counted { last } => last,
+            Arrival::Combined => {
+                announce(fabric, &self.releases, self.round).await?;
+                return Ok(Ended::Here);
+            }
+        };
+        let (verdict, from, header) = if last {
             let verdict = self.combined(comm, bytes, combine).await?;
             self.publish(fabric, verdict, bytes).await?;
             announce(fabric, &self.releases, self.round).await?;
-            (verdict, &self.copies)
+            (verdict, &self.copies, GIVEN)
         } else {
             self.released(comm).await?;
-            let mut verdict = [0; size_of::<Verdict>()];
-            fabric.read(&self.result.slice(0..verdict.len())?, &mut verdict)?;
-            (bytemuck::pod_read_unaligned(&verdict), &self.result)
+            let mut verdict = [0; VERDICT];
+            fabric.read(&self.result.slice(0..VERDICT)?, &mut verdict)?;
+            (bytemuck::pod_read_unaligned(&verdict), &self.result, VERDICT)
         };
         let [round, kind, member, given, other, other_given] = verdict;
         match kind {
@@ -79,7 +104,7 @@ impl Central {
             }
             COMBINED => {
                 let mut result = [0; MOST];
-                fabric.read(&from.slice(body(bytes))?, &mut result[..bytes])?;
+                fabric.read(&from.slice(body(header, bytes))?, &mut result[..bytes])?;
                 fabric.write(span, &result[..bytes])?;
                 comm.fabric.charge_bytes(cost::COPY, bytes).await;
                 Ok(Ended::Here)
@@ -101,8 +126,8 @@ impl Central {
             fabric.get(&self.rows, self.copies.clone()).await?;
         }
         for member in 0..members {
-            let mut given = [0; size_of::<Given>()];
-            fabric.read(&self.copies.slice(member * ROW..member * ROW + given.len())?, &mut given)?;
+            let mut given = [0; GIVEN];
+            fabric.read(&self.copies.slice(member * ROW..member * ROW + GIVEN)?, &mut given)?;
             let [round, given]: Given = bytemuck::pod_read_unaligned(&given);
             // A member that is in a barrier has filled no row.
             let given = if round == self.round { given } else { 0 };
@@ -113,7 +138,8 @@ impl Central {
         if bytes > MOST {
             return Ok([self.round, BY_TREE, 0, 0, 0, 0]);
         }
-        let row = |member: usize| self.copies.slice(member * ROW + HEADER..member * ROW + HEADER + bytes);
+        let Range { start, end } = body(GIVEN, bytes);
+        let row = |member: usize| self.copies.slice(member * ROW + start..member * ROW + end);
         let mut step = 1;
         while step < members {
             for member in (0..members - step).step_by(2 * step) {
@@ -128,9 +154,9 @@ impl Central {
     /// Puts the verdict and the result to every member.
     async fn publish(&self, fabric: &Fabric, verdict: Verdict, bytes: usize) -> Result<()> {
         for result in self.results.iter().filter(|result| result.rank() != fabric.rank()) {
-            fabric.put(&result.slice(0..size_of::<Verdict>())?, bytes_of::<{ size_of::<Verdict>() }>(&verdict)).await?;
+            fabric.put(&result.slice(0..VERDICT)?, bytes_of::<VERDICT>(&verdict)).await?;
             if verdict[1] == COMBINED && bytes > 0 {
-                fabric.put(&result.slice(body(bytes))?, self.copies.slice(body(bytes))?).await?;
+                fabric.put(&result.slice(body(VERDICT, bytes))?, self.copies.slice(body(GIVEN, bytes))?).await?;
             }
         }
         if !fabric.caps().puts_in_order {
@@ -140,8 +166,9 @@ impl Central {
     }
 }
 
-fn body(bytes: usize) -> Range<usize> {
-    HEADER..HEADER + bytes
+fn body(header: usize, bytes: usize) -> Range<usize> {
+    let start = body_after(header, bytes);
+    start..start + bytes
 }
 
 fn bytes_of<const BYTES: usize>(words: &[u64]) -> [u8; BYTES] {
@@ -170,10 +197,15 @@ impl Part<'_> {
     }
 
     /// Combines the elements of all members into the span of each: few bytes in rows, more along the tree.
-    pub(crate) async fn reduce_centrally(&mut self, span: &LocalSpan<u8>, combine: &mut Combine<'_>) -> Result<()> {
+    pub(crate) async fn reduce_centrally(
+        &mut self,
+        span: &LocalSpan<u8>,
+        combine: &mut Combine<'_>,
+        arrival: Arrival,
+    ) -> Result<()> {
         self.comm.fabric.charge(cost::INIT).await;
         let (central, comm) = self.central()?;
-        let outcome = match central.combine(comm, span, combine).await {
+        let outcome = match central.combine(comm, span, combine, arrival).await {
             Ok(Ended::Here) => Ok(()),
             Ok(Ended::ByTree) => {
                 let by_tree: Boxed<'_, Result<()>> = Box::pin(async {

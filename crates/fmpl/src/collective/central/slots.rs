@@ -7,7 +7,7 @@
 //! to do so announces to every member that all have taken the broadcasts so far. A root sends n once all
 //! have taken n − [`COUNT`].
 
-use super::{Central, Ended, HEADER, MOST, ROW, Tally, announce};
+use super::{Central, Ended, MOST, ROW, Tally, announce, body_after};
 use crate::{
     Communicator, FmplError, Result,
     collective::{Part, fast_broadcast::Passed},
@@ -42,15 +42,9 @@ impl fmt::Debug for Slots {
 
 /// The position of a broadcast's number in its flag, above the number of bytes, or [`BY_TREE`].
 pub(super) const NUMBER: u32 = 16;
+/// The bytes of a flag.
+pub(super) const FLAG: usize = size_of::<u64>();
 const BY_TREE: u64 = (1 << NUMBER) - 1;
-
-/// Returns the offset of a body of `bytes` bytes in its slot: beside the flag, in the same cache line, if
-/// it is short enough.
-#[inline]
-pub(super) fn body_at(bytes: usize) -> usize {
-    const FLAG: usize = size_of::<u64>();
-    if bytes <= HEADER - FLAG { FLAG } else { HEADER }
-}
 
 /// Returns the slot of a broadcast.
 #[inline]
@@ -67,7 +61,7 @@ impl Central {
         let used = number.saturating_sub(COUNT as u64);
         self.reaches(comm, freed, used, (taken, used.div_ceil(REPORT))).await?;
         let (at, short) = (slot_of(self.slots.number) * ROW, bytes <= MOST);
-        let body = at + body_at(bytes);
+        let body = at + body_after(FLAG, bytes);
         let others = || there.iter().enumerate().filter(|(member, _)| *member != comm.me()).map(|(_, slots)| slots);
         if short && bytes > 0 {
             for slots in others() {
@@ -112,7 +106,7 @@ impl Central {
         if bytes == Some(span.len()) {
             let mut body = [0; MOST];
             let body = &mut body[..span.len()];
-            let at = body_at(body.len());
+            let at = body_after(FLAG, body.len());
             fabric.read(&self.slots.here[slot].slice(at..at + body.len())?, body)?;
             fabric.write(span, body)?;
             fabric.charge_bytes(cost::COPY, body.len()).await;
