@@ -12,8 +12,8 @@ use rdma_fabric::{
     AccessPolicy, Amo, Blocks, Caps, Existing, Fabric, FabricError, Keyring, LockedMemory, Multicasts, Notice,
     OwnedMemory, PutOrder, Rank, Region, RegionKey, RemoteAddr, Result, Time, Uses,
     provider::{
-        BarrierUnit, BlockPuts, Boxed, Colours, Deferred, Ended, HelperTask, JobFacts, Multicast, Nodes, OneThread,
-        Place, Posted, Protected, Provider, Queues, Sink, Source, Token, WaitFor, WaitState,
+        BarrierUnit, BlockPuts, Boxed, Colours, Deferred, Ended, HelperTask, JobFacts, Lender, Multicast, Nodes,
+        OneThread, Place, Posted, Protected, Provider, Queues, Sink, Source, Token, WaitFor, WaitState,
     },
 };
 use std::{
@@ -268,6 +268,10 @@ impl<K: Keys> Provider for VirtRank<K> {
     }
 
     fn protected(&self) -> Option<&dyn Protected> {
+        Some(self)
+    }
+
+    fn lender(&self) -> Option<&dyn Lender> {
         Some(self)
     }
 

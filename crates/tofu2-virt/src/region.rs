@@ -1,10 +1,17 @@
 //! A rank's own memory: registering, reading and writing it.
 
 use super::{
-    core::Core, memory::Loc, operation::same_length, program::ProgramMemory, provider::Me, ranks::Status, world::World,
+    core::Core,
+    memory::Loc,
+    operation::same_length,
+    program::ProgramMemory,
+    provider::{Keys, Me, VirtRank},
+    ranks::Status,
+    world::World,
 };
 use rdma_fabric::{
-    Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result, provider::OneThread,
+    Existing, FabricError, Keyring, OwnedMemory, Rank, Region, RegionKey, RemoteAddr, Result,
+    provider::{Lender, Loan, OneThread, Place},
 };
 use std::{cell::RefMut, fmt, rc::Rc};
 
@@ -160,12 +167,35 @@ impl Me {
         let mut core = self.world.core();
         core.check(to)?;
         core.memory.write_own(to, from);
+        self.written(&mut core, to);
+        Ok(())
+    }
+
+    /// Notifies waits for memory that this rank has written.
+    #[inline]
+    fn written(&self, core: &mut Core, to: &Loc) {
         if core.ranks.has_helpers() {
-            self.wake_others(&mut core, to);
+            self.wake_others(core, to);
         } else {
             core.ranks.touched(to);
         }
-        Ok(())
+    }
+}
+
+impl<K: Keys> Lender for VirtRank<K> {
+    fn lend(&self, place: &Place, writes: bool) -> Option<Loan> {
+        let (of, mut core) = (self.me.loc(place).ok()?, self.me.world.core());
+        core.check(&of).ok()?;
+        core.memory.lend(&of, writes).map(Loan::new)
+    }
+
+    fn give_back(&self, place: &Place, loan: Loan) {
+        let Ok(to) = self.me.loc(place) else { return };
+        let mut core = self.me.world.core();
+        if core.check(&to).is_ok() {
+            core.memory.give_back(&to, loan.into_words());
+            self.me.written(&mut core, &to);
+        }
     }
 }
 

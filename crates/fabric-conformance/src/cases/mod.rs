@@ -17,6 +17,7 @@ mod gates;
 mod groups;
 mod helper_ends;
 mod helpers;
+mod loans;
 mod loss_point;
 mod losses;
 mod memory;
@@ -119,6 +120,7 @@ macro_rules! __every_case {
             plain memory::symmetric_sizes_must_agree("M7", [3], wraps errors);
             plain ordering::words_are_never_torn("M9 V5", [2]);
             atomic parts::parts_are_as_good_as_what_was_resolved_there("M10 M4 V4", [2], wraps memory);
+            plain loans::a_loan_is_the_region("M11", [2]);
             optional existing::peers_reach_it("X1 X2 X3", [2, 3], wraps memory);
             optional existing::own_registered_memory_is_source_and_sink("X2", [1, 3]);
             optional existing::puts_and_notices_wake_the_owner("X2 X3", [2]);

@@ -81,14 +81,13 @@ pub(crate) fn tables_handle(fabric: &Fabric) -> rdma_fabric::Result<Fabric> {
 }
 
 impl<T: Element> Lent<'_, T> {
-    /// Returns elements of the view in place; `None` if they aren't lent in place. They must be
-    /// contiguous.
+    /// Returns elements of a view of mapped memory. They must be contiguous.
     #[inline(always)]
-    pub(super) fn in_place(&self, start: usize, len: usize) -> Option<&[T]> {
-        let mapped = self.allocation.mapped.as_ref()?;
+    pub(super) fn in_place(&self, start: usize, len: usize) -> &[T] {
+        let mapped = self.allocation.mapped.as_ref().expect("checked by the caller");
         // SAFETY: the view is entered, so no request or other view writes its bytes; if it writes
         // itself, it is not borrowed exclusively as long as `self` is borrowed so.
-        Some(unsafe { mapped.slice(start * size_of::<T>(), len) }.expect("a view is inside its buffer"))
+        unsafe { mapped.slice(start * size_of::<T>(), len) }.expect("a view is inside its buffer")
     }
 
     /// Returns elements of a view that writes, in place. They must be contiguous.
@@ -101,7 +100,7 @@ impl<T: Element> Lent<'_, T> {
     }
 }
 
-/// A view of one row, whose place was found once: elements of a mapping, or of a copy.
+/// A view of one row, whose place was found once: elements of a mapping, of a loan, or of a copy.
 ///
 /// A loop over a view dereferences it for each element, and is compiled like one over a slice only if that is no more
 /// than reading two words.

@@ -18,8 +18,12 @@ use crate::{
     layout::{Layout, Runs},
 };
 use claims::{ClaimTable, NoViews};
-use core::{fmt, marker::PhantomData};
-use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey};
+use core::{
+    fmt,
+    marker::PhantomData,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use rdma_fabric::{Fabric, FabricError, LocalSpan, LocalWord, Mapped, Pod, Region, RegionKey, provider::Loan};
 use std::sync::Arc;
 
 /// `len` elements of registered memory, initially zero. Clones refer to the same memory.
@@ -65,6 +69,8 @@ struct Allocation {
     bytes: usize,
     width: Width,
     claims: ClaimTable,
+    /// Whether the program has the key, so that other ranks may access the memory at any time.
+    has_shown_key: AtomicBool,
 }
 
 impl<T> Clone for Buffer<T> {
@@ -126,7 +132,10 @@ impl<T: Pod> Buffer<T> {
     /// is lent [in place](Buffer::in_place). A program that passes it on is responsible for writes
     /// through it. `rma_lock::Window::over_region` makes a window of the buffer with it.
     pub fn key(&self) -> Option<RegionKey> {
-        (!self.memory.is_in_place()).then(|| self.memory.region().key())
+        (!self.memory.is_in_place()).then(|| {
+            self.memory.allocation.has_shown_key.store(true, Relaxed);
+            self.memory.region().key()
+        })
     }
 
     /// Returns the number of elements.
@@ -207,6 +216,29 @@ impl Allocation {
         Err(FabricError::out_of_bounds(addr, len, self.bytes as u64).into())
     }
 
+    /// Borrows the memory for a view of elements at `layout` from a fabric that lends it; returns also the bytes that
+    /// were asked for. `None` if the view has to be a copy: one that writes borrows all elements or none.
+    fn borrowed<T: Pod>(&self, layout: &Layout, writes: bool) -> Result<Option<(Loan, LocalSpan<u64>)>> {
+        let Some(lender) = self.fabric.provider().lender() else { return Ok(None) };
+        let is_part = layout.bytes() != self.bytes as u64;
+        let is_aligned = align_of::<T>() <= align_of::<u64>();
+        if layout.bytes() == 0 || writes && is_part || !is_aligned || self.has_shown_key.load(Relaxed) {
+            return Ok(None);
+        }
+        let start = layout.offset as usize / size_of::<u64>();
+        let end = (layout.end() as usize).div_ceil(size_of::<u64>());
+        let words = end.saturating_sub(start);
+        let span = self.region().span::<u64>(&self.fabric, start.saturating_mul(size_of::<u64>()), words)?;
+        Ok(lender.lend(span.place(), writes).map(|loan| (loan, span)))
+    }
+
+    /// Gives back what a writing view has borrowed.
+    fn give_back(&self, span: &LocalSpan<u64>, loan: Option<Loan>) {
+        if let (Some(lender), Some(loan)) = (self.fabric.provider().lender(), loan) {
+            lender.give_back(span.place(), loan);
+        }
+    }
+
     /// Replaces the content of `out` with the bytes of `runs`, one after the other.
     fn gather(&self, runs: Runs, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
@@ -261,7 +293,8 @@ impl Memory {
         let region = fabric.alloc(bytes.max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX))?;
         let mapped = mapped(&region)?;
         let (fabric, region, claims) = (fabric.clone(), Some(region), ClaimTable::default());
-        Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims }) })
+        let has_shown_key = AtomicBool::new(false);
+        Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims, has_shown_key }) })
     }
 
     pub(crate) fn region(&self) -> &Region {

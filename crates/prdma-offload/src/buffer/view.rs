@@ -2,7 +2,8 @@
 //!
 //! A view of a buffer that was made [in place](Buffer::in_place) is the memory itself, where the
 //! rank's own memory is mapped. Elsewhere it is a copy, made with the view, and written back when
-//! the view is dropped. The program sees the same in both cases.
+//! the view is dropped, or a loan of a provider that stores the memory ([`Lender`]): of a reading view, and of a
+//! writing one of the whole buffer. The program sees the same in all cases.
 //!
 //! Views are entered in the buffer's table of claims: while a view exists, no request starts that
 //! would write its bytes, or read bytes that it may write; and no view is made while such a request
@@ -19,7 +20,9 @@ use core::{
     fmt,
     ops::{Deref, DerefMut, Range},
 };
-use rdma_fabric::Pod;
+#[cfg(doc)]
+use rdma_fabric::provider::Lender;
+use rdma_fabric::{LocalSpan, Pod, provider::Loan};
 
 /// An element that can be lent to a program: plain data that any thread may use.
 pub trait Element: Pod + Send + Sync {}
@@ -58,8 +61,17 @@ pub(super) struct Lent<'b, T: Element> {
     /// after `used` are `(1, 0)`.
     dims: [(usize, usize); MOST_DIMS],
     used: usize,
-    /// The rows one after the other, where memory isn't lent in place.
-    copy: Vec<T>,
+    pub(super) elements: Elements<T>,
+}
+
+/// The memory of the elements of a view.
+pub(super) enum Elements<T> {
+    /// The mapping of the buffer.
+    Mapped,
+    /// The region of the buffer, as the fabric lends it, until the view ends; and the bytes that were asked for.
+    Lent(Option<Loan>, LocalSpan<u64>),
+    /// The rows one after the other.
+    Copied(Vec<T>),
 }
 
 impl<T: Element> Buffer<T> {
@@ -125,12 +137,17 @@ impl<'b, T: Element> Lent<'b, T> {
         }
         let start = if layout.bytes() == 0 { 0 } else { start };
         // From here on, dropping the view removes its entry.
-        let (used, copy) = (dims.len(), Vec::new());
-        let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, copy };
+        let (used, elements) = (dims.len(), Elements::Mapped);
+        let mut lent = Lent { allocation, number, writes, start, run, dims: all, used, elements };
         if allocation.mapped.is_none() {
-            let mut copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
-            allocation.gather_into(layout.runs(), bytemuck::cast_slice_mut(&mut copy))?;
-            lent.copy = copy;
+            lent.elements = match allocation.borrowed::<T>(&layout, writes)? {
+                Some((loan, span)) => Elements::Lent(Some(loan), span),
+                None => {
+                    let mut copy = vec![T::zeroed(); dims.iter().map(|(count, _)| count).product::<usize>() * run];
+                    allocation.gather_into(layout.runs(), bytemuck::cast_slice_mut(&mut copy))?;
+                    Elements::Copied(copy)
+                }
+            };
         }
         Ok(lent)
     }
@@ -158,18 +175,24 @@ impl<'b, T: Element> Lent<'b, T> {
     #[inline(always)]
     pub(super) fn row(&self, at: &[usize]) -> &[T] {
         let (start, nth) = self.find(at);
-        match self.in_place(start, self.run) {
-            Some(row) => row,
-            None => &self.copy[nth..nth + self.run],
+        match &self.elements {
+            Elements::Mapped => self.in_place(start, self.run),
+            Elements::Copied(copy) => &copy[nth..nth + self.run],
+            Elements::Lent(Some(loan), _) => loan.slice(start * size_of::<T>(), self.run).expect("aligned and inside"),
+            Elements::Lent(None, _) => unreachable!("a view that has not ended"),
         }
     }
 
     #[inline(always)]
     pub(super) fn row_mut(&mut self, at: &[usize]) -> &mut [T] {
-        let (start, nth) = self.find(at);
-        match self.allocation.mapped.is_some() {
-            true => self.in_place_mut(start, self.run),
-            false => &mut self.copy[nth..nth + self.run],
+        let ((start, nth), run) = (self.find(at), self.run);
+        if let Elements::Mapped = self.elements {
+            return self.in_place_mut(start, run);
+        }
+        match &mut self.elements {
+            Elements::Copied(copy) => &mut copy[nth..nth + run],
+            Elements::Lent(Some(loan), _) => loan.slice_mut(start * size_of::<T>(), run).expect("aligned and inside"),
+            Elements::Mapped | Elements::Lent(None, _) => unreachable!("a view that has not ended"),
         }
     }
 
@@ -178,20 +201,25 @@ impl<'b, T: Element> Lent<'b, T> {
     }
 
     /// Writes a copy back.
-    fn write_back(&self) -> Result<()> {
+    fn write_back(&self, copy: &[T]) -> Result<()> {
         // The distance of a single row has no meaning, and may be any number.
         let bytes = |elements: usize| elements.saturating_mul(size_of::<T>()) as u64;
         let loops: Vec<_> = self.dims().iter().map(|(count, distance)| (*count as u64, bytes(*distance))).collect();
         let layout = Layout::strided(bytes(self.start), bytes(self.run), &loops)?;
-        self.allocation.scatter(layout.runs(), bytemuck::cast_slice(&self.copy))
+        self.allocation.scatter(layout.runs(), bytemuck::cast_slice(copy))
     }
 }
 
 impl<T: Element> Drop for Lent<'_, T> {
     fn drop(&mut self) {
-        if self.writes && !self.copy.is_empty() {
-            let written = self.write_back();
-            debug_assert!(written.is_ok() || std::thread::panicking(), "own memory: {written:?}");
+        match &mut self.elements {
+            Elements::Copied(copy) if self.writes && !copy.is_empty() => {
+                let copy = core::mem::take(copy);
+                let written = self.write_back(&copy);
+                debug_assert!(written.is_ok() || std::thread::panicking(), "own memory: {written:?}");
+            }
+            Elements::Lent(loan, span) if self.writes => self.allocation.give_back(span, loan.take()),
+            Elements::Mapped | Elements::Copied(_) | Elements::Lent(..) => {}
         }
         self.claims().take_back(self.number);
     }
@@ -255,7 +283,11 @@ impl<T: Element> DerefMut for ViewMut<'_, T> {
 
 impl<T: Element> fmt::Debug for Lent<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let way = if self.allocation.mapped.is_some() { "in place" } else { "a copy" };
+        let way = match self.elements {
+            Elements::Mapped => "in place",
+            Elements::Lent(..) => "lent",
+            Elements::Copied(_) => "a copy",
+        };
         write!(f, "{} elements from {}, {:?}, {way}", self.run, self.start, self.dims())
     }
 }

@@ -9,6 +9,7 @@ mod in_step;
 mod issue;
 mod layouts;
 mod lent;
+mod loans;
 mod packing;
 mod partitioned;
 mod sizes;

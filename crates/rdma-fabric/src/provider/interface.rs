@@ -1,8 +1,8 @@
 //! The trait that a provider implements.
 
 use super::{
-    BarrierUnit, BlockPuts, Boxed, Colours, Deferred, Ended, HelperTask, Multicast, Place, Posted, Protected, Queues,
-    Sink, Source, Token, WaitFor, WaitState,
+    BarrierUnit, BlockPuts, Boxed, Colours, Deferred, Ended, HelperTask, Lender, Multicast, Place, Posted, Protected,
+    Queues, Sink, Source, Token, WaitFor, WaitState,
 };
 use crate::{Amo, Fabric, FabricError, Notice, OwnedMemory, Region, RemoteAddr, Result, Time, Uses};
 use core::{
@@ -130,6 +130,10 @@ pub trait Provider: Any + fmt::Debug + Send + Sync {
     }
     /// Returns the allocator of protected memory, if there is such memory.
     fn protected(&self) -> Option<&dyn Protected> {
+        None
+    }
+    /// Returns the interface by which the rank borrows its own memory, if the provider stores it.
+    fn lender(&self) -> Option<&dyn Lender> {
         None
     }
     /// Starts a helper called `name` of the rank of `like`.

@@ -3,9 +3,11 @@
 //! Storage is created when it is first written; unwritten bytes read as zero. A symmetric region
 //! stores the parts of consecutive ranks together in pieces of at most 64 KiB, so that a small
 //! region on each of many ranks costs only its size, not an allocation per rank. A larger part is
-//! stored by pages ([`pages`]). A region can also be memory of another process ([`program`]), which stores it.
+//! stored by pages ([`pages`]). A region can also be memory of another process ([`program`]), which stores it,
+//! or be lent to the program of its rank ([`loan`]).
 
 mod access;
+mod loan;
 mod loc;
 mod pages;
 mod part;

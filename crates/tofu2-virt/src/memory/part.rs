@@ -4,10 +4,12 @@
 //! takes memory by pages of [`Pages::page_words`] words, until the whole part costs little more.
 
 use super::{
+    loan::Words,
     pages::{Pages, SHARE, Store},
     storage::Stored,
 };
 use bytemuck::{cast_slice, cast_slice_mut};
+use std::sync::Arc;
 
 /// The words that are stored. Others are zero.
 #[derive(Debug, Default)]
@@ -17,6 +19,8 @@ pub(super) enum Part {
     /// Sorted by number.
     Pages(Vec<Page>),
     Whole(Box<[u64]>),
+    /// All words, which the program of the rank may read, too, and which are therefore copied before a write.
+    Shared(Words),
 }
 
 /// A page that is stored, by its slot.
@@ -42,6 +46,7 @@ impl Part {
         match self {
             Part::Blank => None,
             Part::Whole(words) => words.get(at),
+            Part::Shared(words) => words.get(at),
             Part::Pages(pages) => {
                 let (number, word) = sizes.place(at);
                 store.page(sizes, pages[find(pages, number).ok()?].slot).get(word)
@@ -62,6 +67,7 @@ impl Part {
         match self {
             Part::Blank => (None, len),
             Part::Whole(words) => (Some(&cast_slice(words)[offset..offset + len]), len),
+            Part::Shared(words) => (Some(&cast_slice(words)[offset..offset + len]), len),
             Part::Pages(pages) => {
                 let (number, word) = sizes.place(offset / 8);
                 let start = 8 * word + offset % 8;
@@ -84,7 +90,8 @@ impl Part {
     ) -> &'a mut [u8] {
         if !matches!(self, Part::Whole(_)) {
             let used = len.div_ceil(8) + self.pages() * sizes.page_words();
-            if used.saturating_mul(SHARE) > sizes.words || sizes.is_whole() {
+            let is_all_there = matches!(self, Part::Shared(_));
+            if is_all_there || used.saturating_mul(SHARE) > sizes.words || sizes.is_whole() {
                 self.make_whole(sizes, store, stored);
             }
         }
@@ -131,6 +138,11 @@ impl Part {
 
     #[cold]
     fn make_whole(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
+        if let Part::Shared(words) = self {
+            let words = std::mem::take(words);
+            *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| Box::clone(&words)));
+            return;
+        }
         let mut words = stored.zeroed(sizes.words);
         if let Part::Pages(pages) = self {
             for Page { slot, number } in pages {
@@ -143,12 +155,47 @@ impl Part {
         *self = Part::Whole(words);
     }
 
+    /// Returns the words, to be read as they are now; `None` if a copy of `len` bytes takes less.
+    pub(super) fn share(&mut self, sizes: Pages, store: &mut Store, len: usize, stored: &mut Stored) -> Option<Words> {
+        match self {
+            Part::Shared(words) => return Some(Arc::clone(words)),
+            Part::Whole(_) => {}
+            _ if len.div_ceil(8).saturating_mul(SHARE) < sizes.words => return None,
+            Part::Blank => return Some(Arc::new(vec![0; sizes.words].into_boxed_slice())),
+            Part::Pages(_) => self.make_whole(sizes, store, stored),
+        }
+        if let Part::Whole(words) = self {
+            *self = Part::Shared(Arc::new(std::mem::take(words)));
+        }
+        self.share(sizes, store, len, stored)
+    }
+
+    /// Moves the words out, and leaves nothing. They no longer count as stored.
+    pub(super) fn take(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) -> Words {
+        if !matches!(self, Part::Whole(_)) {
+            self.make_whole(sizes, store, stored);
+        }
+        let words = match std::mem::take(self) {
+            Part::Whole(words) => words,
+            _ => Box::default(),
+        };
+        stored.subtract(words.len());
+        Arc::new(words)
+    }
+
+    /// Replaces a part of which nothing is stored by words that were [taken](Part::take).
+    pub(super) fn put_back(&mut self, words: Words, stored: &mut Stored) {
+        stored.add(words.len());
+        *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| Box::clone(&words)));
+    }
+
     /// Frees the storage.
     pub(super) fn clear(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
         match std::mem::take(self) {
             Part::Blank => {}
             Part::Pages(pages) => pages.iter().for_each(|page| store.give(sizes, page.slot, stored)),
             Part::Whole(mut words) => stored.drop(&mut words),
+            Part::Shared(words) => stored.subtract(words.len()),
         }
     }
 }
@@ -172,12 +219,26 @@ mod tests {
 
     proptest! {
         /// Parts of any size read as flat memory does, whether or not they have become whole, and take
-        /// nothing when they are cleared.
+        /// nothing when they are cleared. What was shared does not change, and what was taken may be written.
         #[test]
         fn like_flat_memory(words in 1usize..5000, writes in prop::collection::vec((any::<u64>(), any::<u64>(), 1u8..), 1..60)) {
             let (sizes, mut store, mut stored) = (Pages::of(words), Store::default(), Stored::default());
             let (mut part, mut flat) = (Part::default(), vec![0u8; 8 * words]);
+            let mut shared = Vec::new();
             for (at, len, value) in writes {
+                let lent = value % 16;
+                if lent == 1 || lent == 2 {
+                    let len = if lent == 1 { flat.len() } else { 1 };
+                    shared.extend(part.share(sizes, &mut store, len, &mut stored).map(|words| (words, flat.clone())));
+                    prop_assert!(lent == 2 || shared.last().is_some_and(|(_, then)| *then == flat));
+                }
+                if lent == 3 {
+                    let mut taken = part.take(sizes, &mut store, &mut stored);
+                    prop_assert_eq!((stored.now, &cast_slice::<_, u8>(&taken)[..flat.len()]), (0, &flat[..]));
+                    cast_slice_mut::<_, u8>(Arc::get_mut(&mut taken).unwrap())[0] = value;
+                    flat[0] = value;
+                    part.put_back(taken, &mut stored);
+                }
                 let at = at as usize % flat.len();
                 let len = 1 + len as usize % (flat.len() - at).min(700);
                 let mut done = 0;
@@ -190,6 +251,7 @@ mod tests {
                 prop_assert_eq!(&part.word(sizes, &store, at / 8).copied().unwrap_or(0).to_ne_bytes()[..], &flat[at / 8 * 8..][..8]);
             }
             prop_assert_eq!(read(&part, &store, sizes, 0, flat.len()), flat);
+            prop_assert!(shared.iter().all(|(words, then)| cast_slice::<_, u8>(words) == &then[..]));
             part.clear(sizes, &mut store, &mut stored);
             prop_assert_eq!(stored.now, 0);
         }

@@ -2,6 +2,7 @@
 
 use super::{
     SYMMETRIC,
+    loan::{Away, Words},
     pages::{Pages, Store},
     part::Part,
 };
@@ -103,7 +104,7 @@ struct LocalRegion {
     live: bool,
     bytes: usize,
     words: Part,
-    /// The memory of another process that the region is, instead of `words`.
+    /// The memory that the region is instead of `words`: that of another process, or a loan.
     program: Option<Box<dyn ProgramMemory>>,
 }
 
@@ -155,6 +156,31 @@ impl LocalTable {
     #[inline]
     pub(super) fn program(&self, index: u32) -> Option<&dyn ProgramMemory> {
         self.regions[index as usize].program.as_deref()
+    }
+
+    /// As [`Memory::lend`](super::Memory::lend), for a place of `len` bytes.
+    pub(super) fn lend(
+        &mut self,
+        store: &mut Store,
+        index: u32,
+        len: usize,
+        writes: bool,
+        stored: &mut Stored,
+    ) -> Option<Words> {
+        let region = self.regions.get_mut(index as usize).filter(|region| region.program.is_none())?;
+        let sizes = region.sizes();
+        if !writes {
+            return region.words.share(sizes, store, len, stored);
+        }
+        region.program = Some(Box::new(Away));
+        Some(region.words.take(sizes, store, stored))
+    }
+
+    /// As [`Memory::give_back`](super::Memory::give_back).
+    pub(super) fn give_back(&mut self, index: u32, words: Words, stored: &mut Stored) {
+        let region = &mut self.regions[index as usize];
+        region.program = None;
+        region.words.put_back(words, stored);
     }
 
     /// Returns whether nothing of a region is stored.
