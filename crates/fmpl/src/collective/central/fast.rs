@@ -6,8 +6,9 @@
 use super::{
     Central, MOST, ROW, body_after,
     rounds::{COMBINED, GIVEN, Given, VERDICT, Verdict},
-    slots::{COUNT, FLAG, NUMBER, REPORT, slot_of},
+    slots::{COUNT, FLAG, NUMBER, REPORT, Slots, slot_of},
     tally::Tally,
+    waits::TURNS,
 };
 use crate::{
     Communicator,
@@ -15,6 +16,7 @@ use crate::{
 };
 use bytemuck::{cast_slice, cast_slice_mut};
 use rdma_fabric::{Amo, LocalSpan, provider::SHORT};
+use std::thread::yield_now;
 
 /// A member's progress in a round.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,15 +61,21 @@ impl Central {
             for (_, word) in others {
                 comm.fabric.direct().put_word(word, round)?;
             }
-        } else if comm.fabric.load(&self.released).ok()? < round {
-            return None;
+        } else {
+            self.released_soon(comm)?;
         }
         self.completed += 1;
         Some(())
     }
 
-    /// Combines the elements of all members into the span of each, if this member is the last one to arrive, and
-    /// records the progress for [`Part::reduce_centrally`](crate::collective::Part::reduce_centrally).
+    /// Waits for the end of the round for [`TURNS`] turns of the ranks that share its CPU; `None` if it does not come.
+    #[inline]
+    fn released_soon(&self, comm: &Communicator) -> Option<()> {
+        turns(self.shares_cpus, || comm.fabric.load(&self.released).is_ok_and(|round| round >= self.round))
+    }
+
+    /// Combines the elements of all members into the span of each, and records the progress for
+    /// [`Part::reduce_centrally`](crate::collective::Part::reduce_centrally).
     #[inline]
     pub(crate) fn combine_now<T: Scalar>(
         &mut self,
@@ -90,7 +98,18 @@ impl Central {
         self.round = round;
         *arrival = Arrival::Counted { last };
         if !last {
-            return None;
+            self.released_soon(comm)?;
+            let here = &self.results[comm.me()];
+            let [of, kind, ..]: Verdict = direct.get_words_at(here, 0)?;
+            if (of, kind) != (round, COMBINED) {
+                return None;
+            }
+            pieces(bytes, |from, to| {
+                direct.get_slice_at(here, body_after(VERDICT, bytes) + from, &mut body[from..to])
+            })?;
+            fabric.write(span, cast_slice(body)).ok()?;
+            self.completed += 1;
+            return Some(());
         }
         self.gather_now::<T>(comm, op, given)?;
         let result = &cast_slice::<u64, u8>(&self.gathered)[..bytes];
@@ -142,8 +161,8 @@ impl Central {
     #[inline]
     pub(crate) fn broadcast_now(&mut self, comm: &Communicator, span: &LocalSpan<u8>, root: usize) -> Option<()> {
         let number = self.slots.number + 1;
-        // A member reports once in a while.
-        if number.is_multiple_of(REPORT) || span.len() > MOST || root >= comm.len() {
+        // A member alone accesses no other memory, so nothing here shows that its own is mapped.
+        if span.len() > MOST || root >= comm.len() || comm.len() == 1 {
             return None;
         }
         let (fabric, at) = (&comm.fabric, slot_of(number) * ROW);
@@ -152,9 +171,8 @@ impl Central {
         let body = &mut body[..span.len()];
         let start = at + body_after(FLAG, body.len());
         if comm.me() == root {
-            if fabric.load(&self.slots.freed).ok()? < number.saturating_sub(COUNT as u64) {
-                return None;
-            }
+            let (freed, used) = (&self.slots.freed, number.saturating_sub(COUNT as u64));
+            turns(self.shares_cpus, || fabric.load(freed).is_ok_and(|freed| freed >= used))?;
             fabric.read(span, body).ok()?;
             let others = self.slots.there.iter().enumerate().filter(|(member, _)| *member != root);
             for (_, slots) in others {
@@ -166,16 +184,46 @@ impl Central {
             }
         } else {
             let here = &self.slots.there[comm.me()];
-            let there: u64 = fabric.direct().get_word_at(here, at)?;
-            if there != flag {
-                return None;
-            }
+            turns(self.shares_cpus, || fabric.direct().get_word_at::<u8, u64>(here, at) == Some(flag))?;
             pieces(body.len(), |from, to| fabric.direct().get_slice_at(here, start + from, &mut body[from..to]))?;
             fabric.write(span, body).ok()?;
         }
         (self.slots.number, self.completed) = (number, self.completed + 1);
+        self.slots.report_now(comm);
         Some(())
     }
+}
+
+impl Slots {
+    /// Reports the broadcasts taken, if that is due. If member 0 has dropped its memory, no slot becomes free any more,
+    /// and a member that has dropped its own uses none.
+    #[inline]
+    fn report_now(&mut self, comm: &Communicator) {
+        let Slots { number, taken, freed, freeing, .. } = self;
+        if !number.is_multiple_of(REPORT) || taken.pass_now(comm, *number / REPORT) != Some(true) {
+            return;
+        }
+        let (fabric, direct) = (&comm.fabric, comm.fabric.direct());
+        let _ = fabric.store(freed, *number);
+        for word in freeing.iter().filter(|word| word.rank() != fabric.rank()) {
+            let _ = direct.put_word(word, *number);
+        }
+        if !comm.puts_in_order {
+            direct.barrier();
+        }
+    }
+}
+
+/// Checks a condition at most [`TURNS`] times, between which other ranks use this CPU, or once if none shares it.
+#[inline]
+fn turns(shares_cpus: bool, mut holds: impl FnMut() -> bool) -> Option<()> {
+    for _ in 0..if shares_cpus { TURNS } else { 0 } {
+        if holds() {
+            return Some(());
+        }
+        yield_now();
+    }
+    holds().then_some(())
 }
 
 /// Copies `bytes` bytes in pieces that are short enough to be copied directly.

@@ -13,7 +13,7 @@ use rdma_fabric::{
 };
 
 /// The number of turns of other ranks before a longer wait.
-const TURNS: u32 = 8;
+pub(super) const TURNS: u32 = 8;
 
 impl Central {
     /// Waits until a word of this member, which the last member to pass `mark` writes, reaches `end`.
