@@ -34,12 +34,15 @@ const MIRI: [(&str, &[&str]); 6] = [
     ("rdma-fabric, fabric-offload: unit tests", &["--package", "rdma-fabric", "--package", "fabric-offload", "--lib"]),
     ("tofu2-shm: unit tests", &["--package", "tofu2-shm", "--lib"]),
     ("tofu2-shm: thread ranks", &["--package", "tofu2-shm", "--test", "it", "--", "threads::"]),
-    ("rma-lock: thread ranks", &["--package", "rma-lock", "--test", "it", "--", "threads::"]),
+    ("rma-lock: thread ranks", &["--package", "onesided", "--test", "rma-lock", "--", "threads::"]),
     (
         "rma-lock: references to locked memory",
-        &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],
+        &["--package", "onesided", "--test", "rma-lock", "--", "locked::", "--skip", "delivery"],
     ),
-    ("prdma-offload: views of buffers", &["--package", "prdma-offload", "--test", "it", "--", "views::", "lent::"]),
+    (
+        "prdma-offload: views of buffers",
+        &["--package", "onesided", "--test", "prdma-offload", "--", "views::", "lent::"],
+    ),
 ];
 
 pub(crate) fn miri(options: &MiriOptions) -> Result<ExitCode, Box<dyn Error>> {
@@ -99,7 +102,7 @@ const SANITIZED: [(&str, &[&str]); 6] = [
     ("tofu2-shm: control queues", &["--package", "tofu2-shm", "--test", "it", "--", "control_queues"]),
     (
         "rma-lock: references to locked memory",
-        &["--package", "rma-lock", "--test", "it", "--", "locked::", "--skip", "delivery"],
+        &["--package", "onesided", "--test", "rma-lock", "--", "locked::", "--skip", "delivery"],
     ),
     ("rma-lock: killed holders of locked memory", &["--package", "rma-lock", "--test", "processes", "--", "locked::"]),
 ];

@@ -225,10 +225,8 @@ impl Allocation {
         if layout.bytes() == 0 || writes && is_part || !is_aligned || self.has_shown_key.load(Relaxed) {
             return Ok(None);
         }
-        let start = layout.offset as usize / size_of::<u64>();
-        let end = (layout.end() as usize).div_ceil(size_of::<u64>());
-        let words = end.saturating_sub(start);
-        let span = self.region().span::<u64>(&self.fabric, start.saturating_mul(size_of::<u64>()), words)?;
+        let (start, end) = (layout.offset as usize / 8, (layout.end() as usize).div_ceil(8));
+        let span = self.region().span::<u64>(&self.fabric, start.saturating_mul(8), end.saturating_sub(start))?;
         Ok(lender.lend(span.place(), writes).map(|loan| (loan, span)))
     }
 
