@@ -14,7 +14,7 @@ use crate::{
     sample::{self, Failure, Sample},
     schedule::{MOST_RANKS, Schedule},
     search,
-    space::Progress,
+    space::{self, Progress},
 };
 use rdma_fabric::{Caps, Fabric, Program, ProgramResult, Rank};
 use std::{collections::HashMap, fmt, future::Future, ops::ControlFlow, sync::Arc};
@@ -44,6 +44,7 @@ pub struct Explorer<'a> {
     nodes: Arc<[u32]>,
     caps: Caps,
     states: u64,
+    near: usize,
     patience: u32,
     checks: Checks<'a>,
     names: HashMap<(u32, u64), String>,
@@ -74,6 +75,7 @@ impl<'a> Explorer<'a> {
             nodes: (0..ranks as u32).collect(),
             caps: Caps::weakest(),
             states: 10_000_000,
+            near: space::NEAR,
             patience: 1_000,
             checks: Checks::default(),
             names: HashMap::new(),
@@ -116,6 +118,15 @@ impl<'a> Explorer<'a> {
     #[must_use]
     pub fn state_limit(mut self, states: u64) -> Self {
         self.states = states;
+        self
+    }
+
+    /// Sets the number of states among which to look for a shortest run that fails, once one has
+    /// been found; 300,000 by default. If there are more, the counter-example is the run that was
+    /// found first.
+    #[must_use]
+    pub fn shortest_within(mut self, states: usize) -> Self {
+        self.near = states;
         self
     }
 

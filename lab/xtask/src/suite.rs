@@ -139,7 +139,7 @@ pub(crate) fn matrix() -> Outcome {
 }
 
 /// Compares explorations with and without shortcuts over all the random programs, of which
-/// `cargo test` takes a fifth.
+/// `cargo test` takes a tenth.
 pub(crate) fn reduction() -> Outcome {
     run_of("onesided-explore", "it", "reduction::", &[("EXPLORE_PROGRAMS", "all".to_owned())])
 }

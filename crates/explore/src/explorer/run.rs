@@ -141,7 +141,7 @@ impl Explorer<'_> {
 
     /// Returns the counter-example, replaced by a shortest one if that is cheap to find.
     fn example(&self, world: &mut World<'_>, what: String, moves: Vec<Move>) -> Result<CounterExample, Again> {
-        let shorter = space::shortest(&mut Runs::new(world, &self.checks), space::NEAR)?;
+        let shorter = space::shortest(&mut Runs::new(world, &self.checks), self.near)?;
         let shortest = shorter.is_some();
         let (what, moves) = shorter.unwrap_or((what, moves));
         let (again, timeline) = search::follow(world, &self.checks, &moves);

@@ -44,11 +44,11 @@ const USUAL: Comparison = Comparison {
 
 /// Explores the programs of each comparison with and without the reduction. With
 /// `EXPLORE_PROGRAMS=all` (`cargo xtask reduction`) it takes all of a comparison's programs,
-/// otherwise a fifth of them.
+/// otherwise a tenth of them, and at least two.
 fn compare(comparisons: &[Comparison]) {
     let all = std::env::var("EXPLORE_PROGRAMS").is_ok_and(|programs| programs == "all");
     for comparison in comparisons {
-        let programs = if all { comparison.programs } else { comparison.programs.div_ceil(5) };
+        let programs = if all { comparison.programs } else { comparison.programs.div_ceil(10).max(2) };
         compare_programs(Comparison { programs, ..*comparison });
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Over network interfaces that acknowledge operations before their effects are visible.
     #[arg(long)]
     acknowledged: bool,
-    /// Leave out the explorations that `cargo test` runs (with a tenth of the random runs).
+    /// Leave out the explorations that `cargo test` runs (with a fortieth of the random runs).
     #[arg(long)]
     untested: bool,
     /// Stop a case at this number of states; each takes 16 to 40 bytes.
