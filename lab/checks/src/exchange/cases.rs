@@ -4,6 +4,7 @@ use super::{
     Call::{self, *},
     Case,
 };
+use crate::exploration::Size;
 use rdma_fabric::PutOrder;
 
 type Edges = &'static [&'static [usize]];
@@ -43,7 +44,7 @@ pub const fn case(name: &'static str, edges: Edges, iterations: u64, order: PutO
         slow: false,
         mortal: None,
         at_least: 0,
-        quick: true,
+        size: Size::Test,
     }
 }
 
@@ -72,9 +73,14 @@ const fn least(at_least: u64, case: Case) -> Case {
     Case { at_least, ..case }
 }
 
-/// Returns `case` as one that takes more than some seconds to explore.
+/// Returns `case` as one that takes a second or more to explore.
+const fn quick(case: Case) -> Case {
+    Case { size: Size::Quick, ..case }
+}
+
+/// Returns `case` as one that takes several seconds or more to explore.
 const fn long(case: Case) -> Case {
-    Case { quick: false, ..case }
+    Case { size: Size::Full, ..case }
 }
 
 /// Returns `case` with a `rank` that may die at any moment: its neighbours receive an error that
@@ -86,40 +92,44 @@ const fn dying(rank: usize, case: Case) -> Case {
 /// Returns the cases that take the least time, for `cargo test`. They cover each call, both put
 /// orders, and a rank that may die.
 pub fn small() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().filter(|case| case.quick && case.at_least <= 2_000)
+    CASES.iter().filter(|case| case.size == Size::Test)
 }
 
 /// All cases that are explored exhaustively.
 pub const CASES: &[Case] = &[
     least(200, case("a loop x3", LOOP, 3, WEAK)),
-    least(1_500, case("a pair x3", PAIR, 3, WEAK)),
-    least(1_500, Case { views: true, ..case("views: a pair x3", PAIR, 3, WEAK) }),
-    least(1_200, case("a pair x3, put order", PAIR, 3, STRONG)),
+    least(1_500, long(case("a pair x3", PAIR, 3, WEAK))),
+    least(1_500, long(Case { views: true, ..case("views: a pair x3", PAIR, 3, WEAK) })),
+    least(1_500, slow(Case { views: true, ..case("slow: views: a pair x3", PAIR, 3, WEAK) })),
+    least(1_200, long(case("a pair x3, put order", PAIR, 3, STRONG))),
     least(1_500, ordered(case("a pair x3, puts in order", PAIR, 3, WEAK))),
     least(1_500, ordered(slow(case("slow: a pair x3, puts in order", PAIR, 3, WEAK)))),
     least(400, case("one way x3", ONE_WAY, 3, WEAK)),
     least(800, case("two edges one way x1", TWICE_ONE_WAY, 1, WEAK)),
     least(2_000, called(case("points: a pair x1", PAIR, 1, WEAK), Points)),
     least(2_000, two_parts("parts: one way x2")),
-    least(2_500, Case { words: 2, ..called(case("parts: one way x2, put order", ONE_WAY, 2, STRONG), Partitions(2)) }),
-    least(1_200, called(case("parts: a pair x3", PAIR, 3, WEAK), Partitions(1))),
+    least(
+        2_500,
+        long(Case { words: 2, ..called(case("parts: one way x2, put order", ONE_WAY, 2, STRONG), Partitions(2)) }),
+    ),
+    least(1_200, long(called(case("parts: a pair x3", PAIR, 3, WEAK), Partitions(1)))),
     least(1_500, slow(case("slow: a pair x3", PAIR, 3, WEAK))),
     least(1_200, slow(case("slow: a pair x3, put order", PAIR, 3, STRONG))),
-    least(3_500, Case { words: 2, ..slow(case("slow: a pair with two words x3", PAIR, 3, WEAK)) }),
-    least(3_500, Case { looks: true, ..slow(case("slow: a pair that looks x3", PAIR, 3, WEAK)) }),
+    least(3_500, quick(Case { words: 2, ..slow(case("slow: a pair with two words x3", PAIR, 3, WEAK)) })),
+    least(3_500, quick(Case { looks: true, ..slow(case("slow: a pair that looks x3", PAIR, 3, WEAK)) })),
     least(800, slow(case("slow: two edges one way x3", TWICE_ONE_WAY, 3, WEAK))),
-    least(10_000, slow(case("slow: one to two x2", FAN_OUT, 2, WEAK))),
-    least(2_500, slow(case("slow: two to one x2", FAN_IN, 2, WEAK))),
+    least(10_000, long(slow(case("slow: one to two x2", FAN_OUT, 2, WEAK)))),
+    least(2_500, quick(slow(case("slow: two to one x2", FAN_IN, 2, WEAK)))),
     least(2_000, dying(1, slow(case("rank 1 may die: slow: a pair x2", PAIR, 2, WEAK)))),
     least(2_000, dying(0, slow(case("rank 0 may die: slow: a pair x2, put order", PAIR, 2, STRONG)))),
     least(1_000, dying(0, case("rank 0 may die: a pair x1", PAIR, 1, WEAK))),
     least(1_500, dying(0, ordered(case("rank 0 may die: a pair x2, puts in order", PAIR, 2, WEAK)))),
     least(300, dying(0, slow(case("rank 0 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
     least(400, dying(1, slow(case("rank 1 may die: slow: one way x2", ONE_WAY, 2, WEAK)))),
-    least(2_000, dying(1, called(case("rank 1 may die: parts: a pair x2", PAIR, 2, WEAK), Partitions(1)))),
-    least(2_500, dying(0, two_parts("rank 0 may die: parts: one way x2"))),
-    least(5_000, dying(1, two_parts("rank 1 may die: parts: one way x2"))),
-    least(20_000, dying(2, slow(case("rank 2 may die: slow: a pair and a loop x1", APART, 1, WEAK)))),
+    least(2_000, quick(dying(1, called(case("rank 1 may die: parts: a pair x2", PAIR, 2, WEAK), Partitions(1))))),
+    least(2_500, long(dying(0, two_parts("rank 0 may die: parts: one way x2")))),
+    least(5_000, long(dying(1, two_parts("rank 1 may die: parts: one way x2")))),
+    least(20_000, quick(dying(2, slow(case("rank 2 may die: slow: a pair and a loop x1", APART, 1, WEAK))))),
     least(200_000, long(slow(case("slow: a circle of three x2", CIRCLE, 2, WEAK)))),
     least(200_000, long(slow(case("slow: a circle of three x3, put order", CIRCLE, 3, STRONG)))),
     least(240_000, long(dying(0, slow(case("rank 0 may die: slow: a circle of three x1", CIRCLE, 1, WEAK))))),

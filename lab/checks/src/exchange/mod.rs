@@ -22,15 +22,14 @@ use rdma_fabric::{Fabric, Group, ProgramResult, PutOrder};
 /// Returns all explorations.
 pub fn explorations() -> impl Iterator<Item = Exploration> {
     let right = CASES.iter().map(|case| {
-        let size = if case.quick { Size::Quick } else { Size::Full };
         let expected = Expected::Exhausted { at_least: case.at_least };
         let name = format!("exchange: {}", case.name);
-        Exploration::new(name, expected, move || explorer(case), job(*case)).of_size(size)
+        Exploration::new(name, expected, move || explorer(case), job(*case)).of_size(case.size)
     });
     let wrong = MUTANTS.iter().map(|mutant| {
         let expected = Expected::Violated { saying: "", within: u64::MAX };
         let name = format!("exchange: {}", mutant.name());
-        Exploration::new(name, expected, move || explorer(&mutant.case), mutant.job()).of_size(Size::Quick)
+        Exploration::new(name, expected, move || explorer(&mutant.case), mutant.job())
     });
     right.chain(wrong)
 }
@@ -73,8 +72,8 @@ pub struct Case {
     pub mortal: Option<usize>,
     /// The minimum number of states: fewer would mean that part of the job is no longer explored.
     pub at_least: u64,
-    /// Whether `cargo xtask explore --quick` explores it.
-    pub quick: bool,
+    /// The size of its exploration.
+    pub size: Size,
 }
 
 impl Case {

@@ -211,7 +211,8 @@ impl NodesCase {
                 }
             }) as Run
         };
-        Exploration::new(name, Expected::Exhausted { at_least }, explorer, program)
+        let size = if self.roles.len() > 2 { Full } else { Test };
+        Exploration::new(name, Expected::Exhausted { at_least }, explorer, program).of_size(size)
     }
 }
 

@@ -138,7 +138,11 @@ const SMALL: u64 = 35_000;
 
 /// Jobs on a fabric that delivers puts before later atomics: there the locks flush nothing, and
 /// take different steps if operations complete when they are posted.
-const IN_ORDER: [(&[Role], usize); 7] = [
+const IN_ORDER: [(&[Role], usize); 11] = [
+    (&[Read, Write], 1),
+    (&[Write, Write], 1),
+    (&[ReadAndPut, WriteAndLook], 1),
+    (&[WriteBefore, Write], 1),
     (&[Read, Write], 2),
     (&[Write, Write], 2),
     (&[ReadAndPut, WriteAndLook], 2),
@@ -218,8 +222,8 @@ pub(super) fn explorations(lock: LockKind) -> Vec<Exploration> {
     let mut in_order = |name: String, expected, roles: &'static [Role], rounds, mutant: Option<QueuedMutant>| {
         let explorer = move || explorer(roles).caps(caps);
         let name = format!("{of}: {name}{roles:?} x{rounds}, puts in order");
-        // With three ranks there are up to five million states.
-        let size = if roles.len() > 2 && mutant.is_none() { Size::Full } else { Size::Test };
+        // With two rounds there are up to 400,000 states, with three ranks up to five million.
+        let size = if roles.len() + rounds > 3 && mutant.is_none() { Size::Full } else { Size::Test };
         all.push(Exploration::new(name, expected, explorer, job(lock, roles, rounds, mutant)).of_size(size));
     };
     for (roles, rounds) in IN_ORDER {
