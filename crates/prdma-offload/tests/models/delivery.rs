@@ -54,7 +54,7 @@ fn larger_jobs_in_random_orders() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn larger_jobs_in_more_random_orders() {
     sample(2);
 }

@@ -18,7 +18,7 @@ fn requests_through_control_queues() {
 }
 
 #[test]
-#[ignore = "many seconds"]
+#[ignore = "long: weekly"]
 fn requests_through_control_queues_with_more_preemptions() {
     for delivery in [AtPost, AtFlush] {
         all(3, delivery, Job::Delegated, 10_000);

@@ -2,7 +2,7 @@
 //! hand-over is checked with each lock.
 //!
 //! Each job runs with puts delivered when they are posted and with puts delivered as late as the
-//! contract allows. Long jobs are ignored tests, which CI runs.
+//! contract allows. Long jobs are ignored tests, which run weekly.
 
 use super::{
     LoomRole::{self, Clock, Read, ReadBefore, TryRead, TryWrite, Write, WriteBefore},
@@ -124,7 +124,7 @@ fn fair() {
 }
 
 #[test]
-#[ignore = "takes ten seconds; weekly"]
+#[ignore = "long: weekly"]
 fn long_jobs() {
     check_jobs::<RpLock>(LONG_JOBS);
     check_jobs::<PackedLock>(LONG_JOBS_OF_OTHERS);

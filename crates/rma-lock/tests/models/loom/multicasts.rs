@@ -14,7 +14,7 @@ fn multicasts_are_puts_to_each_member_at_the_flush() {
 }
 
 #[test]
-#[ignore = "some seconds"]
+#[ignore = "long: weekly"]
 fn multicasts_are_puts_to_each_member_by_the_network() {
     multicasts_are_puts(Delivery::Nic);
 }

@@ -132,6 +132,12 @@ fn window() {
 
 #[test]
 fn per_rank() {
+    check_pairs::<OfWindow<PerRankLock<RpLock>>>(Some(2), &PAIRS, 160, any_end);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn per_rank_in_every_execution() {
     check_pairs::<OfWindow<PerRankLock<RpLock>>>(None, &PAIRS, 160, any_end);
 }
 
