@@ -17,8 +17,10 @@ pub mod jobs;
 pub mod killed;
 pub mod lock;
 mod loss;
+mod pattern;
 
 pub use fabric_conformance::watchdog;
+pub use pattern::pattern;
 
 use exploration::Exploration;
 

@@ -1,5 +1,6 @@
 //! The fabrics that the tests run over, and helpers for most tests.
 
+pub(crate) use checks::pattern;
 use checks::watchdog::watch_test;
 use fmpl::{Choice, Communicator, Options};
 use rdma_fabric::{LocalSpan, Pod, Program};
@@ -59,9 +60,4 @@ pub(crate) fn read<T: Pod>(comm: &Communicator, buffer: &LocalSpan<T>, elements:
     let mut values = vec![T::zeroed(); elements];
     comm.fabric().read(&buffer.slice(0..elements)?, &mut values)?;
     Ok(values)
-}
-
-/// Returns bytes that differ for each message.
-pub(crate) fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|n| (seed * 37 + n * 11 + n / 251) as u8).collect()
 }

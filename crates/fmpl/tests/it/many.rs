@@ -34,43 +34,56 @@ async fn created(fmpl: &mut Fmpl) -> ProgramResult<Communicator> {
     Ok(fmpl.create(Some(0), 0).await?.expect("all join"))
 }
 
-fn here_and_in_virtual_time(program: &impl Program) {
+fn on_threads(program: &impl Program) {
     watch_test();
     Threads::new(2).run(program).unwrap_or_else(|error| panic!("on threads: {error}"));
+}
+
+fn in_virtual_time(program: &impl Program) {
+    watch_test();
     let job = Job::new(&Platform::fx100(), 2);
     job.run(program).unwrap_or_else(|error| panic!("in virtual time: {error}"));
 }
 
-#[test]
-fn thousands_are_alive_and_their_places_are_used_again() {
-    here_and_in_virtual_time(&async |fabric: Fabric| -> ProgramResult<()> {
-        let mut fmpl = Fmpl::init_with(&fabric, options()).await?;
-        let mut all = Vec::new();
-        for _ in 0..MANY {
-            all.push(created(&mut fmpl).await?);
-        }
-        for n in [0, MANY / 2, MANY - 1] {
-            exchange(&all[n], n, 100).await?;
-        }
-        let mut kept = Vec::new();
-        for (n, comm) in all.into_iter().enumerate() {
-            if n % 2 == 0 { kept.push(comm) } else { comm.finish().await? }
-        }
-        for _ in 0..MANY / 2 {
-            kept.push(created(&mut fmpl).await?);
-        }
-        for n in (0..MANY).step_by(97).chain([MANY - 1]) {
-            exchange(&kept[n], n, 100).await?;
-            kept[n].barrier().await?;
-        }
-        Ok(fmpl.finalize().await?)
-    });
+/// Creates many communicators, finishes half of them, and creates as many again.
+async fn create_many(fabric: Fabric) -> ProgramResult<()> {
+    let mut fmpl = Fmpl::init_with(&fabric, options()).await?;
+    let mut all = Vec::new();
+    for _ in 0..MANY {
+        all.push(created(&mut fmpl).await?);
+    }
+    for n in [0, MANY / 2, MANY - 1] {
+        exchange(&all[n], n, 100).await?;
+    }
+    let mut kept = Vec::new();
+    for (n, comm) in all.into_iter().enumerate() {
+        if n % 2 == 0 { kept.push(comm) } else { comm.finish().await? }
+    }
+    for _ in 0..MANY / 2 {
+        kept.push(created(&mut fmpl).await?);
+    }
+    for n in (0..MANY).step_by(97).chain([MANY - 1]) {
+        exchange(&kept[n], n, 100).await?;
+        kept[n].barrier().await?;
+    }
+    Ok(fmpl.finalize().await?)
 }
 
-/// With separate buffers, each communicator would use 384 KiB, so 600 would not fit.
+#[test]
+fn thousands_are_alive_and_their_places_are_used_again() {
+    in_virtual_time(&async |fabric: Fabric| create_many(fabric).await);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn thousands_are_alive_on_threads_and_their_places_are_used_again() {
+    on_threads(&async |fabric: Fabric| create_many(fabric).await);
+}
+
+/// With separate buffers, each communicator would use 384 KiB, so 200 would not fit.
 #[test]
 fn buffers_that_hold_nothing_serve_others() {
-    const COMMS: usize = 600;
+    const COMMS: usize = 200;
     watch_test();
     let program = async |fabric: Fabric| -> ProgramResult<()> {
         let mut fmpl = Fmpl::init_with(&fabric, options()).await?;
@@ -91,7 +104,7 @@ fn buffers_that_hold_nothing_serve_others() {
         let mut waiting = VecDeque::new();
         for round in 0..2 * COMMS {
             let n = round * 7 % COMMS;
-            if round % 50 == 0 {
+            if round % 16 == 0 {
                 for k in 0..3 {
                     all[n].send_from(&mut &pattern(n + 2 * k, 500)[..], 1 - all[n].me(), n % 2).await?;
                 }
@@ -121,7 +134,7 @@ fn buffers_that_hold_nothing_serve_others() {
 #[test]
 fn buffers_in_use_stay_where_they_are() {
     const COMMS: usize = 200;
-    here_and_in_virtual_time(&async |fabric: Fabric| -> ProgramResult<()> {
+    let program = async |fabric: Fabric| -> ProgramResult<()> {
         let mut fmpl = Fmpl::init_with(&fabric, options()).await?;
         let (mut all, me) = (Vec::new(), fmpl.world().me());
         for _ in 0..COMMS {
@@ -150,5 +163,7 @@ fn buffers_in_use_stay_where_they_are() {
             exchange(&all[n], n, 2000).await?;
         }
         Ok(fmpl.finalize().await?)
-    });
+    };
+    on_threads(&program);
+    in_virtual_time(&program);
 }

@@ -129,7 +129,7 @@ fn programs_receive_what_was_sent_in_order() {
 }
 
 #[test]
-#[ignore = "a minute"]
+#[ignore = "long: weekly"]
 fn more_programs_receive_what_was_sent_in_order() {
     programs(1_500);
 }

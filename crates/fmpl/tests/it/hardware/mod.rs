@@ -85,15 +85,15 @@ async fn reductions(comm: &Communicator) -> ProgramResult<Vec<u8>> {
     Ok(all)
 }
 
-#[test]
-fn broadcasts_from_every_root_in_all_sizes() {
-    for members in [1, 2, 3, 5, 8, 9] {
+fn broadcast_from_every_root(groups: &[usize], most: usize) {
+    let sizes = SIZES.into_iter().filter(|size| *size <= most).collect::<Vec<_>>();
+    for &members in groups {
         for choice in [Choice::Measured, mixed(), Choice::Software] {
             for staging in [64, 5000, 64 << 10] {
                 if staging == 64 && members % 4 != 0 || choice == Choice::Software && staging > 64 {
                     continue;
                 }
-                let sizes = if staging == 64 { &SIZES[..6] } else { &SIZES[..] };
+                let sizes = if staging == 64 { &sizes[..6] } else { &sizes[..] };
                 everywhere(members, &async |fabric: Fabric| -> ProgramResult<()> {
                     let fmpl = Fmpl::init_with(&fabric, by(choice.clone()).staging(staging)).await?;
                     broadcasts(fmpl.world(), sizes).await?;
@@ -105,8 +105,18 @@ fn broadcasts_from_every_root_in_all_sizes() {
 }
 
 #[test]
-fn reductions_give_the_same_bits_by_any_way() {
-    for members in [1, 2, 3, 5, 8, 9] {
+fn broadcasts_from_every_root_in_most_sizes() {
+    broadcast_from_every_root(&[1, 3, 8], 200_003);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn broadcasts_from_every_root_in_all_sizes() {
+    broadcast_from_every_root(&[1, 2, 3, 5, 8, 9], 1 << 20);
+}
+
+fn reduce_by_any_way(groups: &[usize]) {
+    for &members in groups {
         let bits = |choice: &Choice| {
             everywhere(members, &async |fabric: Fabric| -> ProgramResult<Vec<u8>> {
                 let fmpl = Fmpl::init_with(&fabric, by(choice.clone())).await?;
@@ -120,16 +130,37 @@ fn reductions_give_the_same_bits_by_any_way() {
     }
 }
 
-/// The world and subsets of it take turns; some subsets are boxes of the network, others are not.
+#[test]
+fn reductions_give_the_same_bits_by_any_way() {
+    reduce_by_any_way(&[1, 3, 8]);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn reductions_of_more_members_give_the_same_bits_by_any_way() {
+    reduce_by_any_way(&[2, 5, 9]);
+}
+
 #[test]
 fn several_communicators_at_once() {
-    for parts in [1, 2, 3] {
+    take_turns(&[3], 2);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn more_communicators_at_once() {
+    take_turns(&[1, 2, 3], 3);
+}
+
+/// The world and subsets of it take turns; some subsets are boxes of the network, others are not.
+fn take_turns(parts: &[usize], rounds: usize) {
+    for &parts in parts {
         everywhere(9, &async |fabric: Fabric| -> ProgramResult<()> {
             let mut fmpl = Fmpl::init(&fabric).await?;
             let me = fabric.rank().index();
             let near = fmpl.create(Some((me * parts / 9) as u64), me as u64).await?.expect("all join one");
             let far = fmpl.create((me != 4).then_some((me % parts) as u64), 20 - me as u64).await?;
-            for round in 0..3 {
+            for round in 0..rounds {
                 for comm in [Some(&near), far.as_ref(), Some(fmpl.world())].into_iter().flatten() {
                     broadcasts(comm, &[round, 3000, 100_000]).await?;
                     comm.barrier().await?;
