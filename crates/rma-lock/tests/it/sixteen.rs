@@ -16,7 +16,8 @@ use tofu2_sim::virt::Platform;
 
 const ROUNDS: u64 = 6;
 /// The number of runs of each lock, with 4 ranks and with 16.
-const RUNS: [(usize, u64); 2] = [(4, 100), (16, 10)];
+const RUNS: [(usize, u64); 2] = [(4, 25), (16, 3)];
+const MORE: [(usize, u64); 2] = [(4, 100), (16, 10)];
 
 /// Two words that writers change together and readers must find equal; a third counts the ranks
 /// inside.
@@ -87,8 +88,18 @@ where
 
 #[test]
 fn in_random_delivery_orders() {
+    sample_all(RUNS);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn in_more_random_delivery_orders() {
+    sample_all(MORE);
+}
+
+fn sample_all(runs: [(usize, u64); 2]) {
     let seed = first_seed();
-    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
+    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| runs.map(|runs| (lock, runs))) {
         let sample = sample(ranks, seed, runs, move |fabric| pairs(fabric, lock));
         assert!(sample.failure.is_none(), "{lock}, {ranks} ranks: {sample}");
         println!("{lock}, {ranks} ranks: {sample}");
@@ -97,8 +108,18 @@ fn in_random_delivery_orders() {
 
 #[test]
 fn in_virtual_time() {
+    simulate(RUNS);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn in_virtual_time_from_more_seeds() {
+    simulate(MORE);
+}
+
+fn simulate(runs: [(usize, u64); 2]) {
     let first = first_seed();
-    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| RUNS.map(|runs| (lock, runs))) {
+    for (lock, (ranks, runs)) in LockKind::ALL.into_iter().flat_map(|lock| runs.map(|runs| (lock, runs))) {
         for seed in (0..runs).map(|run| first.wrapping_add(run)) {
             let job =
                 virtual_time(&Platform::fx100(), ranks).ranks_per_node(2).seed(seed).jitter(Duration::from_micros(3));

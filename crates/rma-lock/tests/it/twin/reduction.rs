@@ -40,7 +40,7 @@ fn at_once() {
 }
 
 #[test]
-#[ignore = "takes a quarter of a minute"]
+#[ignore = "long: weekly"]
 fn with_four_ranks() {
     compare_at_once(true);
     compare_taken_for_one(true);

@@ -37,7 +37,7 @@ const JOBS: [(&[Role], usize); 6] = [
     (&[Read, Write, Write, Write], 1),
 ];
 /// The number of runs of each job, unless the machine is so busy that they take too long.
-const RUNS: u64 = 200;
+const RUNS: u64 = 50;
 const BATCH: u64 = 25;
 const LONG: Duration = Duration::from_millis(300);
 
