@@ -110,23 +110,28 @@ fn settle(world: &World) -> Result<Ended, String> {
     })
 }
 
-#[test]
-fn of_a_cut_job_one_part_goes_on_at_most() {
+/// Runs the first seeds; each way in which a job ends must be that of more than a tenth of them.
+fn cut_jobs(seeds: u64) {
     let mut count = [0; 3];
-    for seed in 0..2_000 {
+    for seed in 0..seeds {
         match run(seed, None) {
             Ok(ended) => count[ended as usize] += 1,
             Err(problem) => panic!("seed {seed}: {problem}"),
         }
     }
     println!("{count:?}: as before, elsewhere, nobody");
-    assert!(count.iter().all(|count| *count > 200), "{count:?}");
+    assert!(count.iter().all(|count| *count > seeds / 10), "{count:?}");
 }
 
 #[test]
-#[ignore = "takes a minute"]
+fn of_a_cut_job_one_part_goes_on_at_most() {
+    cut_jobs(400);
+}
+
+#[test]
+#[ignore = "long: weekly"]
 fn of_many_cut_jobs_one_part_goes_on_at_most() {
-    (0..40_000).for_each(|seed| assert!(run(seed, None).is_ok(), "seed {seed}: {:?}", run(seed, None)));
+    cut_jobs(40_000);
 }
 
 /// Asserts that a run detects the mutant. `from` was the first such seed when this test was
@@ -144,12 +149,12 @@ fn half_of_the_hosts_is_too_little() {
 
 #[test]
 fn hosts_count_as_a_whole() {
-    is_found(RunMutant::Job(Mutant::HostsByHalves), 11_174);
+    is_found(RunMutant::Job(Mutant::HostsByHalves), 13_488);
 }
 
 #[test]
 fn deserters_are_not_dead() {
-    is_found(RunMutant::Job(Mutant::DesertersDead), 1_357);
+    is_found(RunMutant::Job(Mutant::DesertersDead), 4_244);
 }
 
 #[test]
@@ -159,7 +164,7 @@ fn deserters_do_not_answer() {
 
 #[test]
 fn connections_stay_open() {
-    is_found(RunMutant::EndsConnections, 1_357);
+    is_found(RunMutant::EndsConnections, 4_244);
 }
 
 /// The coordinator, which does not receive messages from the last two of five hosts, reports their
