@@ -69,7 +69,10 @@ fn forms_of_exchange_are_shown_command_by_command() {
     }
 }
 
+// `.ci/run` reproduces both papers, too.
+
 #[test]
+#[ignore = "long: weekly"]
 fn a_quick_reproduction_of_exchanges_passes_its_check() {
     let (code, out, err) = told(&["reproduce", "--paper", "prdma", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");
@@ -77,6 +80,7 @@ fn a_quick_reproduction_of_exchanges_passes_its_check() {
 }
 
 #[test]
+#[ignore = "long: weekly"]
 fn a_quick_reproduction_of_messages_passes_its_check() {
     let (code, out, err) = told(&["reproduce", "--paper", "fmpl", "--quick", "--what-if", "--check"]);
     assert_eq!(code, Some(0), "{err}");

@@ -61,8 +61,9 @@ pages! {
 }
 
 macro_rules! examples {
-    ($($name:ident: $example:ident $words:literal $prints:expr;)*) => {
+    ($($(#[$attribute:meta])* $name:ident: $example:ident $words:literal $prints:expr;)*) => {
         $(#[test]
+        $(#[$attribute])*
         fn $name() {
             succeeds(stringify!($example), $words, &$prints);
         })*
@@ -88,8 +89,12 @@ examples! {
     heat_in_virtual_time: heat_2d "--ranks 6 --fabric virt" ["the same as one loop bit by bit"];
     life_between_processes: life "--ranks 4" ["the same as in one loop"];
     life_in_virtual_time: life "--ranks 4 --fabric virt" ["the same as in one loop"];
-    dynamics_between_processes: scale_dynamics "--ranks 4 --explain" ["the same as one loop, bit by bit"];
-    dynamics_in_virtual_time: scale_dynamics "--ranks 4 --fabric virt" ["the same as one loop, bit by bit"];
+    dynamics_between_processes: scale_dynamics "--ranks 4 --explain --grid 12x12x8 --steps 6" ["the same as one loop, bit by bit"];
+    dynamics_in_virtual_time: scale_dynamics "--ranks 4 --fabric virt --grid 12x12x8 --steps 6" ["the same as one loop, bit by bit"];
+    #[ignore = "long: weekly"]
+    dynamics_of_its_usual_grid_between_processes: scale_dynamics "--ranks 4 --explain" ["the same as one loop, bit by bit"];
+    #[ignore = "long: weekly"]
+    dynamics_of_its_usual_grid_in_virtual_time: scale_dynamics "--ranks 4 --fabric virt" ["the same as one loop, bit by bit"];
     broadcast_between_processes: ga_broadcast "--ranks 4" [];
     broadcast_in_virtual_time: ga_broadcast "--ranks 8 --fabric virt --timeline ga_broadcast.json" ["timeline: "];
     broadcast_by_command_queue: ga_broadcast "--ranks 8 --fabric virt --mode command-queue" [];

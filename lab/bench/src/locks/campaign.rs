@@ -88,12 +88,31 @@ mod tests {
     use repro::peers::{Competitor, Peer};
 
     #[test]
-    fn all_workloads_and_contestants_make_rows() {
+    fn all_workloads_make_rows() {
+        make_rows(&Workload::ALL, &all_contestants()[..2]);
+    }
+
+    #[test]
+    fn all_contestants_make_rows() {
+        make_rows(&Workload::ALL[..1], &all_contestants());
+    }
+
+    #[test]
+    #[ignore = "long: weekly"]
+    fn all_contestants_make_rows_in_all_workloads() {
+        make_rows(&Workload::ALL, &all_contestants());
+    }
+
+    fn all_contestants() -> Vec<Contestant> {
+        Contestant::all().chain(Peer::ALL.map(|peer| Contestant::Lock(Competitor::Peer(peer)))).collect()
+    }
+
+    fn make_rows(workloads: &[Workload], locks: &[Contestant]) {
         let plan = Campaign {
-            workloads: Workload::ALL.to_vec(),
+            workloads: workloads.to_vec(),
             writers: vec![WriterShare::per_mille(250)],
             ranks: vec![3],
-            locks: Contestant::all().chain(Peer::ALL.map(|peer| Contestant::Lock(Competitor::Peer(peer)))).collect(),
+            locks: locks.to_vec(),
             repetitions: 2,
             length: Duration::from_millis(2),
             oversubscribed_length: Duration::from_millis(2),
@@ -101,7 +120,7 @@ mod tests {
             cores: placement::allowed_cores().expect("cores"),
         };
         let rows = run(&plan, Provider::Threads).expect("a run");
-        assert_eq!(rows.len(), 6 * plan.locks.len());
+        assert_eq!(rows.len(), plan.workloads.len() * plan.locks.len());
         for row in &rows {
             assert!(row.throughput.median > 0.0 && row.repetitions == 2, "{row:?}");
             assert!(row.waits.pair.is_some() && row.ping_pong_ns.is_some_and(|ns| ns > 0.0), "{row:?}");

@@ -73,7 +73,7 @@ fn every_case_has_its_rows_between_processes() {
 }
 
 #[test]
-#[ignore = "as between processes, and takes as long"]
+#[ignore = "long: weekly"]
 fn every_case_has_its_rows_between_threads() {
     every_case_has_its_rows("threads");
 }
@@ -143,7 +143,7 @@ fn contention_in_virtual_time_is_the_same_each_time_and_goes_to_its_page() {
     let page = scratch("locks.md");
     fs::write(&page, "above\n<!-- begin locks-virt -->\n<!-- end locks-virt -->\n").expect("a page");
     let place = page.to_string_lossy().into_owned();
-    let few = ["locks", "--virt", "--quick", "--ranks", "16", "--writers", "5", "--seed", "9"];
+    let few = ["locks", "--virt", "--quick", "--ranks", "16", "--writers", "5", "--seed", "9", "--workloads", "dht"];
     let once = rows(&measure(&[&few[..], &["--json", "-", "--markdown", &place]].concat()));
     assert_eq!(once, rows(&measure(&[&few[..], &["--json", "-"]].concat())));
     assert!(once.iter().all(|row| is_positive(&row["simulation"]["atomics_per_acquisition"])));

@@ -95,7 +95,13 @@ fn shift_lock_is_right_in_every_order() {
 /// Readers are admitted after two consecutive writers.
 #[test]
 fn shift_lock_changes_its_mode_in_every_order() {
-    exhausts::<ShiftLock>(Some(PeerMutant::Hurried), &[(&["WR", "W", "W"], 50_000), (&["WW", "WW", "R"], 650_000)]);
+    exhausts::<ShiftLock>(Some(PeerMutant::Hurried), &[(&["WR", "W", "W"], 50_000)]);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn shift_lock_changes_its_mode_in_every_order_of_more_turns() {
+    exhausts::<ShiftLock>(Some(PeerMutant::Hurried), &[(&["WW", "WW", "R"], 650_000)]);
 }
 
 #[test]
