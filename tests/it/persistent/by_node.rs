@@ -51,7 +51,7 @@ every_case!([threads Bare<Threads<2>>]);
 every_case!([processes Processes<2>]);
 every_case!([virt Bare<Virtual<2>>]);
 every_case!([virt_jittered Jittered<0, 2>]);
-every_case!([#[ignore = "more seeds: a heavier check"] virt_jittered_more Jittered<2, 8>]);
+every_case!([#[ignore = "long: weekly"] virt_jittered_more Jittered<2, 8>]);
 
 fn by_node(shape: Shape, form: Form) -> Spec {
     let options = Options { aggregation: Aggregation::by_node(), ..Options::form(form) };

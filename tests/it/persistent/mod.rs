@@ -190,7 +190,7 @@ macro_rules! every_case {
 every_case!([CASES]);
 every_case!([threads Bare<Threads>]);
 #[cfg(target_os = "linux")]
-every_case!([processes Processes]);
+every_case!([#[ignore = "long: weekly"] processes Processes]);
 every_case!([virt Bare<Virtual>]);
 every_case!([virt_jittered Jittered<0, 2>]);
-every_case!([#[ignore = "more seeds: a heavier check"] virt_jittered_more Jittered<2, 8>]);
+every_case!([#[ignore = "long: weekly"] virt_jittered_more Jittered<2, 8>]);

@@ -151,7 +151,7 @@ fn no_order_of_events_breaks_an_exchange_by_node() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn no_order_of_events_breaks_pairs_that_share_a_queue() {
     explore_all(&[("two pairs put by one queue", SHARED, 2), ("two pairs dealt out by one queue", SPREAD, 2)]);
 }

@@ -49,7 +49,7 @@ fn no_order_of_events_breaks_an_allreduce() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn no_order_of_events_breaks_an_allreduce_of_five() {
     check_allreduce(5, 2);
 }
@@ -126,7 +126,7 @@ fn plans_hold_whatever_the_network_does() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn plans_hold_whatever_the_network_does_in_more_orders() {
     walk_plans(8..40);
 }

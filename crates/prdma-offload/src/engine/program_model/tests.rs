@@ -24,7 +24,7 @@ fn no_order_of_events_breaks_an_exchange() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn no_order_of_events_breaks_a_longer_exchange() {
     explore_all(&[
         ("star of 4, two queues", Case::star(4, Form::Queues(2), 2)),

@@ -60,7 +60,7 @@ fn more_queues_take_less_time_and_so_does_a_chain_of_segments() {
 }
 
 #[test]
-#[ignore = "seconds, which CI spends"]
+#[ignore = "long: weekly"]
 fn more_queues_take_less_time_for_many_members() {
     compare_allreduces(512);
 }
