@@ -64,6 +64,8 @@ fn by_nic() -> Network {
 }
 
 suite!(far, Nodes<1>);
+// What `.ci/run` runs of them.
+suite!(near, Nodes<1>, wraps);
 suite!(mixed, Nodes<2>);
 // With ONESIDED_TEST_ATOMICS=nic, all cases run with network atomics.
 suite!(nic, ByNic, wraps);
