@@ -12,7 +12,7 @@ use crate::{
 };
 use core::{fmt, future::Future};
 use rdma_fabric::{
-    Fabric, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
+    Deps, Fabric, FabricError, Group, GroupMemory, LocalSpan, Pod, Rank, Region,
     provider::{Boxed, Turn, TurnCell},
 };
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Communicator {
     pub(crate) window: usize,
     /// Whether the fabric's puts become visible in order.
     pub(crate) puts_in_order: bool,
+    /// Whether a call may give up its CPU: other ranks use it, and no other thread of this rank waits for the call.
+    pub(crate) may_yield: bool,
     /// The number of times that a receive polls before it prepares for a longer wait.
     pub(crate) receive_polls: u32,
     /// The members' ranks; `None` if they are all ranks of the job.
@@ -105,6 +107,7 @@ impl Communicator {
                 layout,
                 window: options.window,
                 puts_in_order: caps.puts_in_order,
+                may_yield: caps.oversubscribed && options.threads == Threads::One,
                 receive_polls: spin_limit(&caps, SPIN_LIMIT),
                 listed,
                 algorithms,
@@ -215,12 +218,25 @@ impl Communicator {
     pub fn finish(mut self) -> impl Future<Output = Result<()>> {
         let finished: Boxed<'static, Result<()>> = Box::pin(async move {
             let fetched = self.all_fetched().await;
-            let met = self.group.barrier().await.map_err(FmplError::from);
+            let met = match self.group.barrier().await {
+                Err(error @ FabricError::StaleRegion { .. }) => Err(self.loss().await.unwrap_or(error)),
+                met => met,
+            };
+            let met = met.map_err(FmplError::from);
             if met.is_ok() {
                 self.with(|state| state.collectives.finish())?;
             }
             fetched.and(met)
         });
         finished
+    }
+
+    /// Returns the loss of a member, if it is known. One that has noticed it may drop its memory before others do.
+    async fn loss(&self) -> Option<FabricError> {
+        let deps = self.listed.as_deref().map_or(Deps::All, Deps::Ranks);
+        let word = self.fabric.local_word::<u64>(self.memory.at(self.fabric.rank(), 0).ok()?).ok()?;
+        let never = self.fabric.wait_until(&word, deps, |_| false);
+        let lost = self.fabric.before(self.fabric.now(), never).await?.err();
+        lost.filter(|error| matches!(error, FabricError::PeerLost { .. }))
     }
 }
