@@ -59,6 +59,7 @@ pub(crate) fn change_by_cpu<W: AtomicWord>(fabric: &Fabric, word: &RemoteWord<W>
     let own = fabric.local_word::<W>(word.addr())?;
     let before = fabric.load(&own)?;
     fabric.store(&own, amo.apply(before))?;
+    fabric.direct().barrier();
     Ok(before)
 }
 

@@ -174,7 +174,7 @@ impl ClaimTable {
         match in_place {
             // SeqCst: see the module.
             true => _ = claim.state.swap(STARTING, SeqCst),
-            // A view is a copy here.
+            // A view is a copy here, or a loan to a rank of one thread.
             false => claim.state.store(STARTING, Release),
         }
         // Includes an acquire, which pairs with `take_back`.
@@ -278,6 +278,9 @@ impl ClaimSet {
     /// Records the end of an iteration. If it `failed`, neighbours may still write the bytes to be
     /// received.
     pub(crate) fn end(&self, failed: bool) {
+        if failed {
+            self.claims.iter().for_each(|(memory, _)| memory.expose());
+        }
         self.set(if failed { BROKEN } else { IDLE });
     }
 
@@ -291,7 +294,11 @@ impl Drop for ClaimSet {
     /// Keeps the claims of bytes that are lent in place if neighbours may still write them.
     fn drop(&mut self) {
         for (memory, claim) in self.claims.drain(..) {
-            if self.guarded && memory.is_in_place() && claim.state.load(Acquire) != IDLE {
+            if claim.state.load(Acquire) == IDLE {
+                continue;
+            }
+            memory.expose();
+            if self.guarded && memory.is_in_place() {
                 memory.claims().all().abandoned.push(claim);
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! # Safety
 //! References are created from a [`Mapped`], whose mapping the fabric guarantees, while a view is
-//! entered in the buffer's table of claims. The safety argument for this crate's part:
+//! entered in the buffer's table of claims; or from words of a loan or a copy, which the view owns, or shares with a
+//! provider that does not write them. The safety argument for this crate's part of the first:
 //!
 //! * The memory is allocated under the access policy [`data`], which is created only here. The
 //!   handle never
@@ -109,6 +110,11 @@ pub(super) struct Run<'b, T: Element, const WRITES: bool> {
     len: usize,
     /// Keeps the view entered, and the elements where they are.
     lent: Lent<'b, T>,
+}
+
+/// `Run` is sent with its [`Lent`].
+fn _lent_may_be_sent<'b, T: Element>(lent: Lent<'b, T>) -> impl Send + Sync + 'b {
+    lent
 }
 
 // SAFETY: a pointer to elements that any thread may use, and that belong to `lent`, which may be sent.

@@ -69,8 +69,9 @@ struct Allocation {
     bytes: usize,
     width: Width,
     claims: ClaimTable,
-    /// Whether the program has the key, so that other ranks may access the memory at any time.
-    has_shown_key: AtomicBool,
+    /// Whether the memory may be accessed without a claim: the program has the key, or a request has failed, or was
+    /// dropped while active.
+    is_exposed: AtomicBool,
 }
 
 impl<T> Clone for Buffer<T> {
@@ -110,7 +111,7 @@ impl<T: Pod> Buffer<T> {
 
     /// Allocates `len` elements whose [views](Buffer::view) are the memory itself, where the rank's
     /// own memory is mapped ([`rdma_fabric::Caps::locked_memory`]). Elsewhere it is an ordinary
-    /// buffer, whose views are copies.
+    /// buffer, whose views are copies or, in virtual time, loans.
     ///
     /// Such memory has no key for other ranks. Where it is mapped, neighbours put into it for
     /// requests of the form [`Cpu`](crate::Form::Cpu); other requests of a
@@ -130,10 +131,11 @@ impl<T: Pod> Buffer<T> {
 
     /// Returns the key with which other ranks access the memory; `None` if it has none, because it
     /// is lent [in place](Buffer::in_place). A program that passes it on is responsible for writes
-    /// through it. `rma_lock::Window::over_region` makes a window of the buffer with it.
+    /// through it. `rma_lock::Window::over_region` makes a window of the buffer with it. In virtual time, ranks that use
+    /// it while a writing view from before this call exists read zeros, and their writes are lost.
     pub fn key(&self) -> Option<RegionKey> {
         (!self.memory.is_in_place()).then(|| {
-            self.memory.allocation.has_shown_key.store(true, Relaxed);
+            self.memory.expose();
             self.memory.region().key()
         })
     }
@@ -193,7 +195,7 @@ impl Allocation {
     }
 
     /// Checks that the program may copy bytes now. Where they are lent in place, no view is made
-    /// before the returned guard is dropped; elsewhere views are copies.
+    /// before the returned guard is dropped; elsewhere the rank's only thread copies.
     ///
     /// # Errors
     /// [`PrdmaError::InUse`].
@@ -222,7 +224,7 @@ impl Allocation {
         let Some(lender) = self.fabric.provider().lender() else { return Ok(None) };
         let is_part = layout.bytes() != self.bytes as u64;
         let is_aligned = align_of::<T>() <= align_of::<u64>();
-        if layout.bytes() == 0 || writes && is_part || !is_aligned || self.has_shown_key.load(Relaxed) {
+        if layout.bytes() == 0 || !is_aligned || writes && (is_part || self.is_exposed.load(Relaxed)) {
             return Ok(None);
         }
         let (start, end) = (layout.offset as usize / 8, (layout.end() as usize).div_ceil(8));
@@ -291,8 +293,8 @@ impl Memory {
         let region = fabric.alloc(bytes.max(1).checked_next_multiple_of(8).unwrap_or(usize::MAX))?;
         let mapped = mapped(&region)?;
         let (fabric, region, claims) = (fabric.clone(), Some(region), ClaimTable::default());
-        let has_shown_key = AtomicBool::new(false);
-        Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims, has_shown_key }) })
+        let is_exposed = AtomicBool::new(false);
+        Ok(Memory { allocation: Arc::new(Allocation { fabric, region, mapped, bytes, width, claims, is_exposed }) })
     }
 
     pub(crate) fn region(&self) -> &Region {
@@ -356,6 +358,11 @@ impl Memory {
 
     fn claims(&self) -> &ClaimTable {
         &self.allocation.claims
+    }
+
+    /// Records that the memory may be accessed without a claim from now on.
+    fn expose(&self) {
+        self.allocation.is_exposed.store(true, Relaxed);
     }
 
     /// Replaces the content of `out` with the bytes of `runs`, one after the other.

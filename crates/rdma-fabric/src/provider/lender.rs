@@ -42,7 +42,7 @@ fn range<T: Pod>(offset: usize, len: usize) -> Option<core::ops::Range<usize>> {
     (align_of::<T>() <= align_of::<u64>()).then_some(offset..end)
 }
 
-/// Lends memory that only this provider stores, so that the program need not copy it.
+/// Lends memory that only this provider stores, so that the program need not copy it. For ranks of one thread.
 pub trait Lender {
     /// Lends the region of a place of this rank, as it is now: to be read, or, if `writes` is set, to be written and
     /// [given back](Lender::give_back). `None` where the provider does not lend it, or a copy of the place takes
@@ -52,8 +52,8 @@ pub trait Lender {
     /// to be written, the program has the only copy: other reads return zeros, and other writes are lost. So the
     /// caller ensures that there are none.
     fn lend(&self, place: &Place, writes: bool) -> Option<Loan>;
-    /// Takes back a loan of [`Lender::lend`], of the same place, that may have been written. The region's words are
-    /// those of the loan from now on, as after [`Provider::write`](super::Provider::write).
+    /// Takes back a loan to be written of [`Lender::lend`], of the same place. The region's words are those of the loan
+    /// from now on, as after [`Provider::write`](super::Provider::write). Does nothing with another loan.
     fn give_back(&self, place: &Place, loan: Loan);
 }
 

@@ -30,10 +30,13 @@ impl Memory {
         table.lend(&mut self.store, loc.index, loc.len as usize, writes, &mut self.stored)
     }
 
-    /// Takes back the words of the region of a live place, which was lent to be written.
+    /// Takes back the words of the region of a live place, if it was lent to be written.
     pub(crate) fn give_back(&mut self, loc: &Loc, words: Words) {
+        if loc.symmetric().is_some() {
+            return;
+        }
         if let Some(table) = self.local.get_mut(loc.rank as usize).and_then(Option::as_deref_mut) {
-            table.give_back(loc.index, words, &mut self.stored);
+            table.give_back(loc.index, words);
         }
     }
 }

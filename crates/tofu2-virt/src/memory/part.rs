@@ -140,7 +140,11 @@ impl Part {
     fn make_whole(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
         if let Part::Shared(words) = self {
             let words = std::mem::take(words);
-            *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| Box::clone(&words)));
+            *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| {
+                // The copy that is lent no longer counts.
+                stored.check(words.len());
+                Box::clone(&words)
+            }));
             return;
         }
         let mut words = stored.zeroed(sizes.words);
@@ -157,11 +161,16 @@ impl Part {
 
     /// Returns the words, to be read as they are now; `None` if a copy of `len` bytes takes less.
     pub(super) fn share(&mut self, sizes: Pages, store: &mut Store, len: usize, stored: &mut Stored) -> Option<Words> {
+        if len.div_ceil(8).saturating_mul(SHARE) < sizes.words {
+            return None;
+        }
         match self {
             Part::Shared(words) => return Some(Arc::clone(words)),
             Part::Whole(_) => {}
-            _ if len.div_ceil(8).saturating_mul(SHARE) < sizes.words => return None,
-            Part::Blank => return Some(Arc::new(vec![0; sizes.words].into_boxed_slice())),
+            Part::Blank => {
+                stored.check(sizes.words);
+                return Some(Arc::new(vec![0; sizes.words].into_boxed_slice()));
+            }
             Part::Pages(_) => self.make_whole(sizes, store, stored),
         }
         if let Part::Whole(words) = self {
@@ -170,22 +179,19 @@ impl Part {
         self.share(sizes, store, len, stored)
     }
 
-    /// Moves the words out, and leaves nothing. They no longer count as stored.
+    /// Moves the words out, and leaves nothing. They still count as stored.
     pub(super) fn take(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) -> Words {
         if !matches!(self, Part::Whole(_)) {
             self.make_whole(sizes, store, stored);
         }
-        let words = match std::mem::take(self) {
-            Part::Whole(words) => words,
-            _ => Box::default(),
-        };
-        stored.subtract(words.len());
-        Arc::new(words)
+        match std::mem::take(self) {
+            Part::Whole(words) => Arc::new(words),
+            _ => Words::default(),
+        }
     }
 
-    /// Replaces a part of which nothing is stored by words that were [taken](Part::take).
-    pub(super) fn put_back(&mut self, words: Words, stored: &mut Stored) {
-        stored.add(words.len());
+    /// Puts back words that were [taken](Part::take).
+    pub(super) fn put_back(&mut self, words: Words) {
         *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| Box::clone(&words)));
     }
 
@@ -234,10 +240,10 @@ mod tests {
                 }
                 if lent == 3 {
                     let mut taken = part.take(sizes, &mut store, &mut stored);
-                    prop_assert_eq!((stored.now, &cast_slice::<_, u8>(&taken)[..flat.len()]), (0, &flat[..]));
+                    prop_assert_eq!((stored.now, cast_slice::<_, u8>(&taken)), (flat.len(), &flat[..]));
                     cast_slice_mut::<_, u8>(Arc::get_mut(&mut taken).unwrap())[0] = value;
                     flat[0] = value;
-                    part.put_back(taken, &mut stored);
+                    part.put_back(taken);
                 }
                 let at = at as usize % flat.len();
                 let len = 1 + len as usize % (flat.len() - at).min(700);

@@ -106,6 +106,8 @@ struct LocalRegion {
     words: Part,
     /// The memory that the region is instead of `words`: that of another process, or a loan.
     program: Option<Box<dyn ProgramMemory>>,
+    /// The number of words that are lent to be written.
+    away: usize,
 }
 
 impl LocalTable {
@@ -128,6 +130,7 @@ impl LocalTable {
         let Some(region) = self.regions.get_mut(index as usize).filter(|region| region.live) else { return 0 };
         region.live = false;
         region.program = None;
+        stored.subtract(core::mem::take(&mut region.away));
         region.words.clear(region.sizes(), store, stored);
         // An entry whose generations are exhausted is never reused.
         if let Some(next) = region.generation.checked_add(1) {
@@ -172,15 +175,19 @@ impl LocalTable {
         if !writes {
             return region.words.share(sizes, store, len, stored);
         }
+        let words = region.words.take(sizes, store, stored);
+        region.away = words.len();
         region.program = Some(Box::new(Away));
-        Some(region.words.take(sizes, store, stored))
+        Some(words)
     }
 
     /// As [`Memory::give_back`](super::Memory::give_back).
-    pub(super) fn give_back(&mut self, index: u32, words: Words, stored: &mut Stored) {
+    pub(super) fn give_back(&mut self, index: u32, words: Words) {
         let region = &mut self.regions[index as usize];
-        region.program = None;
-        region.words.put_back(words, stored);
+        if region.away == words.len() && region.away > 0 {
+            (region.program, region.away) = (None, 0);
+            region.words.put_back(words);
+        }
     }
 
     /// Returns whether nothing of a region is stored.

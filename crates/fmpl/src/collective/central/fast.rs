@@ -71,7 +71,7 @@ impl Central {
     /// Waits for the end of the round for [`TURNS`] turns of the ranks that share its CPU; `None` if it does not come.
     #[inline]
     fn released_soon(&self, comm: &Communicator) -> Option<()> {
-        turns(self.shares_cpus, || comm.fabric.load(&self.released).is_ok_and(|round| round >= self.round))
+        turns(comm.may_yield, || comm.fabric.load(&self.released).is_ok_and(|round| round >= self.round))
     }
 
     /// Combines the elements of all members into the span of each, and records the progress for
@@ -172,7 +172,7 @@ impl Central {
         let start = at + body_after(FLAG, body.len());
         if comm.me() == root {
             let (freed, used) = (&self.slots.freed, number.saturating_sub(COUNT as u64));
-            turns(self.shares_cpus, || fabric.load(freed).is_ok_and(|freed| freed >= used))?;
+            turns(comm.may_yield, || fabric.load(freed).is_ok_and(|freed| freed >= used))?;
             fabric.read(span, body).ok()?;
             let others = self.slots.there.iter().enumerate().filter(|(member, _)| *member != root);
             for (_, slots) in others {
@@ -184,7 +184,12 @@ impl Central {
             }
         } else {
             let here = &self.slots.there[comm.me()];
-            turns(self.shares_cpus, || fabric.direct().get_word_at::<u8, u64>(here, at) == Some(flag))?;
+            let look = || fabric.direct().get_word_at::<u8, u64>(here, at);
+            look()?;
+            turns(comm.may_yield, || look().is_none_or(|there| there >> NUMBER == number))?;
+            if look() != Some(flag) {
+                return None;
+            }
             pieces(body.len(), |from, to| fabric.direct().get_slice_at(here, start + from, &mut body[from..to]))?;
             fabric.write(span, body).ok()?;
         }
@@ -214,10 +219,10 @@ impl Slots {
     }
 }
 
-/// Checks a condition at most [`TURNS`] times, between which other ranks use this CPU, or once if none shares it.
+/// Checks a condition at most [`TURNS`] times, between which other ranks use this CPU, or once.
 #[inline]
-fn turns(shares_cpus: bool, mut holds: impl FnMut() -> bool) -> Option<()> {
-    for _ in 0..if shares_cpus { TURNS } else { 0 } {
+fn turns(may_yield: bool, mut holds: impl FnMut() -> bool) -> Option<()> {
+    for _ in 0..if may_yield { TURNS } else { 0 } {
         if holds() {
             return Some(());
         }
