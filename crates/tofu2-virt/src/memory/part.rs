@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         /// Parts of any size read as flat memory does, whether or not they have become whole, and take
-        /// nothing when they are cleared. What was shared does not change, and what was taken may be written.
+        /// nothing when they are cleared. Shared words do not change, and taken words may be written.
         #[test]
         fn like_flat_memory(words in 1usize..5000, writes in prop::collection::vec((any::<u64>(), any::<u64>(), 1u8..), 1..60)) {
             let (sizes, mut store, mut stored) = (Pages::of(words), Store::default(), Stored::default());
