@@ -1,9 +1,11 @@
 //! Members that continue when others are lost.
 
 use crate::harness::{read, survivors};
+use checks::watchdog::watch_test;
 use fmpl::{Fmpl, FmplError, Options};
 use rdma_fabric::{Fabric, FabricError, ProgramResult, Rank};
 use std::time::Duration;
+use tofu2_sim::virt::{Job, Platform};
 
 /// Each surviving member sends this many messages.
 const MESSAGES: u64 = 20;
@@ -83,6 +85,31 @@ fn a_receiver_of_any_sender_continues_without_a_lost_member() {
     });
     let expected = (2 + 3) * MESSAGES * (MESSAGES + 1) / 2;
     assert_eq!(outs, [Some(expected), None, Some(0), Some(0)]);
+}
+
+/// A member that notices the loss first ends, and drops its memory, before others meet it at the end.
+#[test]
+fn a_loss_is_named_at_the_end_although_others_have_left() {
+    watch_test();
+    for seed in 0..100 {
+        let job = Job::new(&Platform::fx100(), 4).seed(seed).jitter(Duration::from_micros(30)).shuffle_ties(true);
+        let program = async |fabric: Fabric| -> ProgramResult<()> {
+            let mut fmpl = Fmpl::init(&fabric).await?;
+            let me = fmpl.world().me();
+            let some = fmpl.create(Some(0), me as u64).await?.ok_or("all are members")?;
+            if me == 3 {
+                fabric.sleep(Duration::from_micros(1000 + seed)).await;
+                return Err("lost on purpose".into());
+            }
+            fabric.sleep(Duration::from_micros(800 + 150 * me as u64)).await;
+            match some.finish().await {
+                Err(error) if is_loss_of(&error, 3) => Ok(()),
+                other => Err(format!("{other:?}").into()),
+            }
+        };
+        let (run, _) = job.run_through(&program).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert_eq!(run.outs, [Some(()), Some(()), Some(()), None], "seed {seed}");
+    }
 }
 
 #[test]

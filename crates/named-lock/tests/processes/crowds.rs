@@ -13,9 +13,9 @@ use std::{
 pub(crate) fn sixteen_processes_count_together() {
     let place = Place::new();
     fs::write(place.data(), "0").expect("written");
-    let all: Vec<_> = (0..16).map(|_| place.start("count", &["50"])).collect();
+    let all: Vec<_> = (0..16).map(|_| place.start("count", &["200"])).collect();
     all.into_iter().for_each(succeed);
-    assert_eq!(fs::read_to_string(place.data()).expect("there"), "800");
+    assert_eq!(fs::read_to_string(place.data()).expect("there"), "3200");
 }
 
 pub(crate) fn readers_and_writers_exclude_each_other() {

@@ -1,8 +1,8 @@
 //! Views in virtual time: loans of the simulator's memory.
 
-use crate::fx100;
-use prdma_offload::Buffer;
-use rdma_fabric::{Fabric, ProgramResult};
+use crate::{FORMS, fx100, views::ring};
+use prdma_offload::{Buffer, Layout, Options};
+use rdma_fabric::{Fabric, ProgramResult, join::now};
 
 /// A view is the simulator's memory, unless other ranks may have the key.
 #[test]
@@ -46,4 +46,30 @@ fn views_are_no_copies() {
         Ok(())
     };
     fx100(1).run(&program).unwrap();
+}
+
+/// The source of a request that was dropped while active may still be read: a writing view is a copy.
+#[test]
+fn a_dropped_request_keeps_its_memory() {
+    for form in FORMS {
+        let program = async |fabric: Fabric| -> ProgramResult<()> {
+            let mut hood = ring(&fabric).await?;
+            let field = Buffer::<u64>::in_place(&fabric, 40)?;
+            let cell = |at| Layout::contiguous::<u64>(at, 1).expect("a cell");
+            let (sends, receives) = ([cell(1), cell(38)], [cell(0), cell(39)]);
+            let mut request = hood.alltoallw_init(&field, &sends, &field, &receives, &Options::form(form)).await?;
+            let at = field.view_mut(0..40)?.as_ptr().addr();
+            request.start().await?;
+            request.wait().await?;
+            assert_eq!(field.view_mut(0..40)?.as_ptr().addr(), at, "{form}: after a whole iteration");
+            if fabric.rank().index() == 0 {
+                let _ = now(request.start());
+            }
+            drop(request);
+            let lent = field.view_mut(0..40)?.as_ptr().addr() == at;
+            assert_eq!(lent, fabric.rank().index() > 0, "{form}");
+            Ok(())
+        };
+        fx100(2).run(&program).unwrap();
+    }
 }

@@ -7,7 +7,7 @@ use prdma_offload::{Buffer, Edge, Form, Holder, Layout, Neighbourhood, Options, 
 use rdma_fabric::{Fabric, FabricError, Group, ProgramResult, Rank, RegionKey, RemoteAddr};
 
 /// A ring in which all members send to the left and to the right.
-async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
+pub(crate) async fn ring(fabric: &Fabric) -> prdma_offload::Result<Neighbourhood> {
     let group = Group::world(fabric).await?;
     let (me, n) = (group.me(), group.len());
     let (left, right) = ((me + n - 1) % n, (me + 1) % n);

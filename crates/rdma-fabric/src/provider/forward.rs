@@ -40,7 +40,7 @@
 /// `queues`, `gates`, `colours`, `protected` and `helper`, which are taken from `below`, so that
 /// the wrapper does not observe their use and the fabric of a helper is not wrapped; and for
 /// `abort`. A multicast's token is one of `below`. It does not include `block_puts`, so that the
-/// wrapper observes a put of each block.
+/// wrapper observes a put of each block, nor `lender`, so that it observes copies of own memory.
 #[macro_export]
 macro_rules! forward {
     ($($name:ident),* $(,)?) => {$($crate::forward!(@ $name);)*};

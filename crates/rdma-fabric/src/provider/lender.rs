@@ -2,6 +2,7 @@
 
 use super::Place;
 use bytemuck::Pod;
+use core::ops::Range;
 use std::sync::Arc;
 
 /// The words of a whole region, lent to the rank that owns it: see [`Lender`].
@@ -36,13 +37,14 @@ impl Loan {
     }
 }
 
-/// Returns the bytes of elements; `None` where a slice of another address than that of a word would do.
-fn range<T: Pod>(offset: usize, len: usize) -> Option<core::ops::Range<usize>> {
+/// Returns the range of bytes of elements; `None` if its end overflows, or they need more alignment than a word.
+fn range<T: Pod>(offset: usize, len: usize) -> Option<Range<usize>> {
     let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
     (align_of::<T>() <= align_of::<u64>()).then_some(offset..end)
 }
 
-/// Lends memory that only this provider stores, so that the program need not copy it. For ranks of one thread.
+/// Lends memory that only this provider stores, so that the program need not copy it. For ranks of one thread. Sentence
+/// M11 of the contract (`docs/contract/fabric.md`).
 pub trait Lender {
     /// Lends the region of a place of this rank, as it is now: to be read, or, if `writes` is set, to be written and
     /// [given back](Lender::give_back). `None` where the provider does not lend it, or a copy of the place takes

@@ -90,8 +90,7 @@ impl Part {
     ) -> &'a mut [u8] {
         if !matches!(self, Part::Whole(_)) {
             let used = len.div_ceil(8) + self.pages() * sizes.page_words();
-            let is_all_there = matches!(self, Part::Shared(_));
-            if is_all_there || used.saturating_mul(SHARE) > sizes.words || sizes.is_whole() {
+            if matches!(self, Part::Shared(_)) || used.saturating_mul(SHARE) > sizes.words || sizes.is_whole() {
                 self.make_whole(sizes, store, stored);
             }
         }
@@ -140,11 +139,11 @@ impl Part {
     fn make_whole(&mut self, sizes: Pages, store: &mut Store, stored: &mut Stored) {
         if let Part::Shared(words) = self {
             let words = std::mem::take(words);
-            *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| {
+            if Arc::strong_count(&words) > 1 {
                 // The copy that is lent no longer counts.
                 stored.check(words.len());
-                Box::clone(&words)
-            }));
+            }
+            *self = Part::Whole(Arc::unwrap_or_clone(words));
             return;
         }
         let mut words = stored.zeroed(sizes.words);
@@ -192,7 +191,7 @@ impl Part {
 
     /// Puts back words that were [taken](Part::take).
     pub(super) fn put_back(&mut self, words: Words) {
-        *self = Part::Whole(Arc::try_unwrap(words).unwrap_or_else(|words| Box::clone(&words)));
+        *self = Part::Whole(Arc::unwrap_or_clone(words));
     }
 
     /// Frees the storage.

@@ -258,4 +258,23 @@ mod tests {
             assert_eq!(stored.now, 0);
         }
     }
+
+    #[test]
+    fn words_that_are_lent_count_as_stored() {
+        let (mut table, mut store, mut stored) = (LocalTable::default(), Store::default(), Stored::default());
+        let index = table.register(1600).unwrap().index;
+        let words = table.lend(&mut store, index, 1600, true, &mut stored).unwrap();
+        assert_eq!((stored.now, words.len()), (1600, 200));
+        // There is one copy, and only that is taken back.
+        assert_eq!(table.lend(&mut store, index, 1600, true, &mut stored), None);
+        table.give_back(index, Words::default());
+        assert!(table.program(index).is_some());
+        table.give_back(index, words);
+        assert!(table.program(index).is_none());
+        table.give_back(index, std::sync::Arc::new(vec![1; 200].into_boxed_slice()));
+        assert_eq!((stored.now, table.word(&store, index, 0)), (1600, Some(&0)));
+        let _forgotten = table.lend(&mut store, index, 1600, true, &mut stored);
+        table.deregister(index, &mut store, &mut stored);
+        assert_eq!(stored.now, 0);
+    }
 }

@@ -134,19 +134,9 @@ fn a_task_wakes_the_one_whose_message_came() {
     });
 }
 
+/// Tasks of one rank make progress with each other's channels, and wake each other.
 #[test]
 fn tasks_apart_wake_each_other() {
-    wake_each_other(6);
-}
-
-#[test]
-#[ignore = "long: weekly"]
-fn tasks_apart_wake_each_other_for_more_rounds() {
-    wake_each_other(20);
-}
-
-/// Tasks of one rank make progress with each other's channels, and wake each other.
-fn wake_each_other(rounds: u32) {
     everywhere(3, &async |fabric: Fabric| -> ProgramResult<()> {
         let acp = Acp::init(&fabric).await?;
         let (acp, me) = (&acp, acp.rank().number());
@@ -158,7 +148,7 @@ fn wake_each_other(rounds: u32) {
             let (sender, receiver) = (acp.sender(peer)?, acp.receiver(peer)?);
             tasks.push(Box::pin(async move {
                 let mut random = Rng::with_seed(u64::from(me) << 8 | number as u64);
-                for round in 0..rounds {
+                for round in 0..20u32 {
                     fabric.sleep(Duration::from_micros(random.usize(..40) as u64)).await;
                     sender.send(&vec![round; 10 + random.usize(..3000)]).await?;
                 }
@@ -166,7 +156,7 @@ fn wake_each_other(rounds: u32) {
             }));
             tasks.push(Box::pin(async move {
                 let mut buffer = vec![0u32; 3010];
-                for round in 0..rounds {
+                for round in 0..20u32 {
                     let arrival = receiver.recv(&mut buffer).await?;
                     assert!(buffer[..arrival.bytes / 4].iter().all(|word| *word == round), "round {round}");
                 }

@@ -15,7 +15,7 @@ use crate::{
     collective::{Op, Scalar},
 };
 use bytemuck::{cast_slice, cast_slice_mut};
-use rdma_fabric::{Amo, LocalSpan, provider::SHORT};
+use rdma_fabric::{Amo, LocalSpan, RemoteWord, provider::SHORT};
 use std::thread::yield_now;
 
 /// A member's progress in a round.
@@ -57,10 +57,7 @@ impl Central {
         self.round = round;
         *arrival = Arrival::Counted { last };
         if last {
-            let others = self.releases.iter().enumerate().filter(|(member, _)| *member != comm.me());
-            for (_, word) in others {
-                comm.fabric.direct().put_word(word, round)?;
-            }
+            announce_now(comm, &self.releases, round)?;
         } else {
             self.released_soon(comm)?;
         }
@@ -98,15 +95,7 @@ impl Central {
         self.round = round;
         *arrival = Arrival::Counted { last };
         if !last {
-            self.released_soon(comm)?;
-            let here = &self.results[comm.me()];
-            let [of, kind, ..]: Verdict = direct.get_words_at(here, 0)?;
-            if (of, kind) != (round, COMBINED) {
-                return None;
-            }
-            pieces(bytes, |from, to| {
-                direct.get_slice_at(here, body_after(VERDICT, bytes) + from, &mut body[from..to])
-            })?;
+            self.result_soon(comm, body)?;
             fabric.write(span, cast_slice(body)).ok()?;
             self.completed += 1;
             return Some(());
@@ -123,11 +112,20 @@ impl Central {
         }
         fabric.write(span, cast_slice(result)).ok()?;
         *arrival = Arrival::Combined;
-        for word in self.releases.iter().filter(|word| word.rank() != fabric.rank()) {
-            direct.put_word(word, round)?;
-        }
+        announce_now(comm, &self.releases, round)?;
         self.completed += 1;
         Some(())
+    }
+
+    /// Waits for the result of the round as [`Central::released_soon`] does; `None` also if it is not one of these bytes.
+    fn result_soon(&self, comm: &Communicator, body: &mut [u8]) -> Option<()> {
+        self.released_soon(comm)?;
+        let (here, direct, bytes) = (&self.results[comm.me()], comm.fabric.direct(), body.len());
+        let [round, kind, ..]: Verdict = direct.get_words_at(here, 0)?;
+        if (round, kind) != (self.round, COMBINED) {
+            return None;
+        }
+        pieces(bytes, |from, to| direct.get_slice_at(here, body_after(VERDICT, bytes) + from, &mut body[from..to]))
     }
 
     /// Combines the rows, in the same order as [`Central::combined`], into the first of `gathered`; `None` if a member
@@ -208,15 +206,22 @@ impl Slots {
         if !number.is_multiple_of(REPORT) || taken.pass_now(comm, *number / REPORT) != Some(true) {
             return;
         }
-        let (fabric, direct) = (&comm.fabric, comm.fabric.direct());
-        let _ = fabric.store(freed, *number);
-        for word in freeing.iter().filter(|word| word.rank() != fabric.rank()) {
-            let _ = direct.put_word(word, *number);
-        }
+        let _ = comm.fabric.store(freed, *number);
+        let _ = announce_now(comm, freeing, *number);
         if !comm.puts_in_order {
-            direct.barrier();
+            comm.fabric.direct().barrier();
         }
     }
+}
+
+/// Writes a number to a word at every member but this one, as [`announce`](super::announce) does. `None` if the memory of
+/// one is not mapped any more.
+#[inline]
+fn announce_now(comm: &Communicator, words: &[RemoteWord<u64>], number: u64) -> Option<()> {
+    let others = words.iter().filter(|word| word.rank() != comm.fabric.rank());
+    // All are tried: the members that remain need their numbers.
+    let missed = others.filter(|word| comm.fabric.direct().put_word(word, number).is_none()).count();
+    (missed == 0).then_some(())
 }
 
 /// Checks a condition at most [`TURNS`] times, between which other ranks use this CPU, or once.

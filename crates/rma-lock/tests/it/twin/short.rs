@@ -41,15 +41,20 @@ const RUNS: u64 = 50;
 const BATCH: u64 = 25;
 const LONG: Duration = Duration::from_millis(300);
 
-/// The runs of each job of each lock; a run's number is its seed.
-static FOLLOWED: LazyLock<Vec<(Same, Vec<Vec<Recorded>>)>> = LazyLock::new(|| {
-    let jobs = LOCKS.into_iter().flat_map(|lock| JOBS.map(|(roles, rounds)| job(lock, roles, rounds)));
-    jobs.map(|job| (job, recorded_runs(&job))).collect()
-});
+/// A job, and its runs; a run's number is its seed.
+type Followed = (Same, Vec<Vec<Recorded>>);
 
-fn recorded_runs(job: &Same) -> Vec<Vec<Recorded>> {
+/// The runs of each job of each lock.
+static FOLLOWED: LazyLock<Vec<Followed>> =
+    LazyLock::new(|| jobs().map(|job| (job, recorded_runs(&job, RUNS))).collect());
+
+fn jobs() -> impl Iterator<Item = Same> {
+    LOCKS.into_iter().flat_map(|lock| JOBS.map(|(roles, rounds)| job(lock, roles, rounds)))
+}
+
+fn recorded_runs(job: &Same, most: u64) -> Vec<Vec<Recorded>> {
     let (start, mut runs) = (Instant::now(), Vec::new());
-    while (runs.len() as u64) < RUNS && start.elapsed() < LONG {
+    while (runs.len() as u64) < most && start.elapsed() < LONG {
         let next = runs.len() as u64;
         runs.extend(record(job, next..next + BATCH));
     }
@@ -73,16 +78,24 @@ fn fits(model: &Model, run: &[Recorded]) -> bool {
 
 #[test]
 fn every_run_over_threads_fits() {
-    for (job, runs) in FOLLOWED.iter() {
-        let model = job.model();
-        let (mut most, mut accesses) = (0, 0);
-        for (seed, run) in runs.iter().enumerate() {
-            let states = follow(Replay::at_once(&model), run);
-            most = most.max(states.unwrap_or_else(|what| panic!("{job:?}, seed {seed}, {what}: {run:#?}")));
-            accesses += run.len();
-        }
-        println!("{job:?}: {} runs, {accesses} accesses, at most {most} states", runs.len());
+    FOLLOWED.iter().for_each(every_one_fits);
+}
+
+#[test]
+#[ignore = "long: weekly"]
+fn every_one_of_more_runs_over_threads_fits() {
+    jobs().for_each(|job| every_one_fits(&(job, recorded_runs(&job, 4 * RUNS))));
+}
+
+fn every_one_fits((job, runs): &Followed) {
+    let model = job.model();
+    let (mut most, mut accesses) = (0, 0);
+    for (seed, run) in runs.iter().enumerate() {
+        let states = follow(Replay::at_once(&model), run);
+        most = most.max(states.unwrap_or_else(|what| panic!("{job:?}, seed {seed}, {what}: {run:#?}")));
+        accesses += run.len();
     }
+    println!("{job:?}: {} runs, {accesses} accesses, at most {most} states", runs.len());
 }
 
 /// Each mutant of the [table](super::mutants) that can show: nodes are cleared when they are
