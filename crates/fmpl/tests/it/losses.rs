@@ -101,7 +101,8 @@ fn a_loss_is_named_at_the_end_although_others_have_left() {
                 fabric.sleep(Duration::from_micros(1000 + seed)).await;
                 return Err("lost on purpose".into());
             }
-            fabric.sleep(Duration::from_micros(800 + 150 * me as u64)).await;
+            // Member 0 comes last, and first writes to member 1, which has noticed the loss.
+            fabric.sleep(Duration::from_micros(1100 - 150 * me as u64)).await;
             match some.finish().await {
                 Err(error) if is_loss_of(&error, 3) => Ok(()),
                 other => Err(format!("{other:?}").into()),
