@@ -15,7 +15,7 @@ use rdma_fabric::{
     control_queue::QueueLimits,
     provider::{Ended, Place, Posted, Sink, Source, Token},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 use tofu2_virt::program::ProgramRank;
 
 /// The regions, operations and waits of a rank.
@@ -25,11 +25,11 @@ pub(super) struct FabricState {
     pub(super) program: ProgramRank,
     image: Arc<Image>,
     /// By index and generation.
-    regions: BTreeMap<(u32, u32), Region>,
-    pub(super) operations: BTreeMap<u64, InFlight>,
+    regions: HashMap<(u32, u32), Region>,
+    pub(super) operations: HashMap<u64, InFlight>,
     /// The number of the last operation.
     last: u64,
-    pub(super) waits: BTreeMap<u64, Wait>,
+    pub(super) waits: HashMap<u64, Wait>,
 }
 
 /// An operation in flight.

@@ -16,7 +16,6 @@ use rdma_fabric::{
     control_queue::{Posting, Queue, QueueError, QueueId, QueueMode, QueueSpec, Stadd},
 };
 use std::{
-    collections::BTreeMap,
     ops::RangeInclusive,
     sync::{Arc, atomic::AtomicU64},
 };
@@ -35,7 +34,7 @@ pub(super) struct RankState {
     /// By number; `None` once closed.
     queues: Vec<Option<Box<dyn Queue>>>,
     /// By queue and tag.
-    regions: BTreeMap<(usize, u32), Region>,
+    regions: Vec<((usize, u32), Region)>,
     /// Polls in a row that found nothing.
     misses: u32,
     replies: Replies,
@@ -85,7 +84,7 @@ impl RankState {
                     Some(queue) => queue.close(),
                     None => Err(not_open(queue)),
                 };
-                self.regions.retain(|(of, _), _| *of != queue);
+                self.regions.retain(|((of, _), _)| *of != queue);
                 self.reply(closed)
             }
             Request::Pointers { queue } => self.reply(self.queue(queue).map(|queue| queue.pointers())),
@@ -102,7 +101,7 @@ impl RankState {
             }
             Request::Deregister { queue, at } => {
                 let done = self.queue(queue).and_then(|queue| queue.deregister(at));
-                self.regions.remove(&(queue, at.tag()));
+                self.regions.retain(|(of, _)| *of != (queue, at.tag()));
                 self.reply(done)
             }
             Request::Post { queue, postings } => {
@@ -175,7 +174,7 @@ impl RankState {
         self.image.open()?;
         let region = self.program.register(Box::new(Buffer { image: self.image.clone(), start }), len)?;
         let at = self.queue(queue)?.register(&region, fixed)?;
-        self.regions.insert((queue, at.tag()), region);
+        self.regions.push(((queue, at.tag()), region));
         Ok(at)
     }
 

@@ -129,7 +129,8 @@ impl FabricState {
                 parked.operations.push((*number, outcome));
             }
         }
-        let numbers: Vec<u64> = self.waits.keys().copied().collect();
+        let mut numbers: Vec<u64> = self.waits.keys().copied().collect();
+        numbers.sort_unstable();
         for number in numbers {
             let Some(event) = self.waits.get(&number).map(|wait| wait.event.clone()) else { continue };
             let ended = self.poll_wait(number, &event, cx);

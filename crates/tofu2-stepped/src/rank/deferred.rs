@@ -4,7 +4,7 @@ use super::parking::has_threads;
 use crate::wire::{AwaitedEvent, ParkUntil, Parked, Target};
 use core::{mem::take, task::Waker};
 use rdma_fabric::{FabricError, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 /// Parks in a row of a process with several threads that end after a millisecond; a later one lasts until
 /// something happens, so that ranks that wait forever are a deadlock.
@@ -14,21 +14,21 @@ const SHORT_PARKS: u32 = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
     /// Operations that are in flight, as of the time when time last passed.
-    in_flight: BTreeSet<u64>,
+    in_flight: HashSet<u64>,
     /// Operations to wait for.
-    operations: BTreeSet<u64>,
+    operations: HashSet<u64>,
     /// The outcomes of operations.
-    done: BTreeMap<u64, Result<u64>>,
+    done: HashMap<u64, Result<u64>>,
     /// Waits that have not begun.
-    waits: BTreeMap<u64, AwaitedEvent>,
+    waits: HashMap<u64, AwaitedEvent>,
     /// Waits that the simulator has begun and not ended.
-    begun: BTreeSet<u64>,
+    begun: HashSet<u64>,
     /// The words of all waits for words.
-    words: BTreeMap<u64, Target>,
+    words: HashMap<u64, Target>,
     /// The number of the last wait.
     last: u64,
     /// The outcomes of waits that the simulator has ended.
-    outcomes: BTreeMap<u64, Result<()>>,
+    outcomes: HashMap<u64, Result<()>>,
     /// Whether this rank has written an awaited word itself.
     is_written: bool,
     /// Wakers of tasks that another executor than `block_on` polls.
@@ -168,9 +168,11 @@ impl Deferred {
         let until = take(&mut self.until);
         let is_short = matches!(until, ParkUntil::Awaited) && self.short < SHORT_PARKS && has_threads();
         self.short = if is_short { self.short + 1 } else { 0 };
-        let waits: Vec<_> = take(&mut self.waits).into_iter().collect();
+        let mut waits: Vec<_> = take(&mut self.waits).into_iter().collect();
+        waits.sort_unstable_by_key(|(wait, _)| *wait);
         self.begun.extend(waits.iter().map(|(wait, _)| *wait));
-        let operations = self.operations.iter().copied().collect();
+        let mut operations: Vec<u64> = self.operations.iter().copied().collect();
+        operations.sort_unstable();
         Some(NextPark { operations, waits, until: if is_short { ParkUntil::Soon } else { until } })
     }
 

@@ -22,13 +22,13 @@ use rdma_fabric::{
     provider::{KeepAlive, Place},
 };
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 /// The regions of this process, by index and generation.
 #[derive(Debug, Default)]
-pub(super) struct OwnRegions(RwLock<BTreeMap<(u32, u32), Bytes>>);
+pub(super) struct OwnRegions(RwLock<HashMap<(u32, u32), Bytes>>);
 
 /// An address of this process and a length.
 #[derive(Clone, Copy, Debug)]
@@ -65,11 +65,11 @@ static SILENT: AtomicU32 = AtomicU32::new(0);
 
 impl OwnRegions {
     // A panic leaves the map as it was before or after a change.
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<(u32, u32), Bytes>> {
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<(u32, u32), Bytes>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<(u32, u32), Bytes>> {
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<(u32, u32), Bytes>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,7 +209,7 @@ impl Drop for Registered {
 #[derive(Debug, Default)]
 pub(super) struct RemoteRegions {
     deregistered: u64,
-    known: BTreeMap<(u32, u32, u32), usize>,
+    known: HashMap<(u32, u32, u32), usize>,
 }
 
 impl RemoteRegions {

@@ -8,8 +8,8 @@ use rdma_fabric::{
     error::{Mismatch, NoAtomicsCause, OutOfMemory},
 };
 use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    collections::HashMap,
+    sync::{LazyLock, Mutex, PoisonError},
 };
 
 wire_enum!(QueueError {
@@ -109,7 +109,7 @@ impl Wire for FabricError {
 
 /// Keeps a text for the life of the process, each once.
 fn kept(text: &'static str) -> &'static &'static str {
-    static KNOWN: Mutex<BTreeMap<&'static str, &'static &'static str>> = Mutex::new(BTreeMap::new());
+    static KNOWN: LazyLock<Mutex<HashMap<&'static str, &'static &'static str>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.entry(text).or_insert_with(|| Box::leak(Box::new(text)))
 }

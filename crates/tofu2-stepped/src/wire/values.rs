@@ -7,8 +7,8 @@ use rdma_fabric::{
     control_queue::{QueueId, Stadd},
 };
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    collections::HashSet,
+    sync::{LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -119,7 +119,7 @@ impl Wire for &'static str {
         (*self).to_owned().put(words);
     }
     fn take(words: &mut Reader<'_>) -> Option<Self> {
-        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        static KNOWN: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
         let text = String::take(words)?;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(text.as_str()) {
