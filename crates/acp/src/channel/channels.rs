@@ -13,7 +13,7 @@ use super::{
 use crate::{AcpError, Result};
 use core::task::Waker;
 use rdma_fabric::{Fabric, LocalWord, Rank, RemoteAddr, provider::Boxed};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 pub(crate) struct Channels {
     pub(super) fabric: Fabric,
@@ -26,13 +26,14 @@ pub(crate) struct Channels {
     pub(super) taking: Option<Boxed<'static, Result<Vec<Ask>>>>,
     pub(super) watch: Watch,
     /// Requests for ends that this rank has not created yet.
-    pub(super) unmatched: BTreeMap<Asker, Ask>,
+    pub(super) unmatched: HashMap<Asker, Ask>,
     /// The ends that wait for a request.
-    pub(super) expected: BTreeMap<Asker, u64>,
-    pub(super) ends: BTreeMap<u64, Ended>,
+    pub(super) expected: HashMap<Asker, u64>,
+    /// By number, in ascending order.
+    pub(super) ends: Vec<(u64, Ended)>,
     /// The number of ends created: in total, and for each peer, kind and direction.
     created: u64,
-    numbers: BTreeMap<(Rank, Kind, bool), u32>,
+    numbers: HashMap<(Rank, Kind, bool), u32>,
     pub(super) results: Results,
     /// The wakers of the waiting tasks.
     pub(super) wakers: Vec<Waker>,
@@ -50,11 +51,11 @@ impl Channels {
             rung: 0,
             taking: None,
             watch: Watch::default(),
-            unmatched: BTreeMap::new(),
-            expected: BTreeMap::new(),
-            ends: BTreeMap::new(),
+            unmatched: HashMap::new(),
+            expected: HashMap::new(),
+            ends: Vec::new(),
             created: 0,
-            numbers: BTreeMap::new(),
+            numbers: HashMap::new(),
             results: Results::default(),
             wakers: Vec::new(),
         })
@@ -94,7 +95,7 @@ impl Channels {
 
     fn insert(&mut self, end: Endpoint) -> u64 {
         self.created += 1;
-        self.ends.insert(self.created, Ended::new(end));
+        self.ends.push((self.created, Ended::new(end)));
         self.created
     }
 
@@ -135,8 +136,8 @@ impl Channels {
     }
 
     pub(super) fn connect(&mut self, number: u64, ask: Ask) {
-        if let Some(ended) = self.ends.get_mut(&number) {
-            ended.connect(&self.fabric, ask, &mut self.results);
+        if let Some(at) = self.index(number) {
+            self.ends[at].1.connect(&self.fabric, ask, &mut self.results);
         }
     }
 
@@ -159,7 +160,11 @@ impl Channels {
 
     /// Returns an end by its number.
     pub(super) fn end(&mut self, number: u64) -> Result<&mut Ended> {
-        self.ends.get_mut(&number).ok_or(AcpError::NoSuchChannel { number })
+        self.index(number).map(|at| &mut self.ends[at].1).ok_or(AcpError::NoSuchChannel { number })
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        self.ends.binary_search_by_key(&number, |(number, _)| *number).ok()
     }
 
     fn unfreed(&mut self, number: u64) -> Result<&mut Ended> {
@@ -185,7 +190,7 @@ impl Channels {
         match ended.check() {
             Ok(()) => ended.end.free(request),
             Err(error) => {
-                self.ends.remove(&number);
+                self.ends.retain(|(other, _)| *other != number);
                 self.results.finish(request, Err(error));
             }
         }
@@ -194,10 +199,7 @@ impl Channels {
 
     /// Forgets a request whose result is no longer wanted, and withdraws it if it has not started.
     pub(super) fn forget(&mut self, end: u64, request: u64) {
-        let withdrawn = match self.ends.get_mut(&end) {
-            Some(ended) => ended.end.withdraw(request),
-            None => false,
-        };
+        let withdrawn = self.end(end).is_ok_and(|ended| ended.end.withdraw(request));
         if !withdrawn {
             self.results.forget(request);
         }

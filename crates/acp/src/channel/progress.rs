@@ -55,7 +55,7 @@ impl Channels {
             let (fabric, doorbell, rung) = (&*fabric, &*doorbell, *rung);
             let mut turn = Turn { fabric, cx, results, doorbell, rung, changed: false };
             let mut awaited = false;
-            ends.retain(|_, ended| {
+            ends.retain_mut(|(_, ended)| {
                 let over = ended.advance(&mut turn);
                 awaited |= !over && ended.end.waits_to_be_asked();
                 !over

@@ -1,7 +1,7 @@
 //! The requests of a rank, and their results.
 
 use crate::Result;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 /// The size of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub(super) struct Results {
     made: u64,
     /// The number of finished requests, including the forgotten ones.
     pub(super) finished: u64,
-    over: BTreeMap<u64, Result<Done>>,
+    over: HashMap<u64, Result<Done>>,
     /// Unfinished requests whose results are not wanted.
-    forgotten: BTreeSet<u64>,
+    forgotten: HashSet<u64>,
 }
 
 impl Results {

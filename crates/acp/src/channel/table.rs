@@ -32,7 +32,7 @@ pub(super) fn bytes(entries: usize) -> usize {
 }
 
 /// The kind of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Channel,
     Segments,

@@ -9,7 +9,7 @@ use crate::{AcpError, Result, directory::Resolver, pace::Pace};
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use rdma_fabric::{Deps, Fabric, FabricError, LocalWord, Rank, RemoteAddr, provider::Boxed};
 use std::{
-    collections::BTreeSet,
+    collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct Replies {
     /// The number of the last request.
     number: AtomicU16,
     /// The ranks that execute a request of this task, one request each.
-    busy: Mutex<BTreeSet<Rank>>,
+    busy: Mutex<HashSet<Rank>>,
     /// The control queue for sending requests, if one is used.
     sending: Option<Sending>,
 }
@@ -54,7 +54,7 @@ impl Replies {
         Arc::new(Replies { first, taken, number, busy, sending })
     }
 
-    fn busy(&self) -> MutexGuard<'_, BTreeSet<Rank>> {
+    fn busy(&self) -> MutexGuard<'_, HashSet<Rank>> {
         // The set is consistent between statements, wherever a panic occurs.
         self.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }

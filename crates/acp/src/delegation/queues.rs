@@ -21,7 +21,7 @@ use fabric_offload::{
 };
 use rdma_fabric::{Deps, Fabric, FabricError, Rank, Region, RemoteAddr};
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Mutex, PoisonError},
 };
 
@@ -98,7 +98,7 @@ pub(crate) struct Sending {
     /// The symmetric allocation, which was registered on the rank's other queue.
     memory: Stadd,
     /// The queues of the ranks that have received requests before.
-    servers: Mutex<BTreeMap<Rank, Name>>,
+    servers: Mutex<HashMap<Rank, Name>>,
 }
 
 impl Sending {

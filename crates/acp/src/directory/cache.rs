@@ -7,7 +7,7 @@
 use super::RegionId;
 use crate::starter::Entry;
 use rdma_fabric::{Rank, RegionKey, RemoteSpan};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The number of slots at first.
 const FEW: usize = 4;
@@ -25,7 +25,7 @@ pub(super) struct Cache {
     many: Vec<Slot>,
     /// For each pair, the slot in which a region was replaced last.
     replaced: u32,
-    entries: BTreeMap<RegionId, Entry>,
+    entries: HashMap<RegionId, Entry>,
 }
 
 #[inline(always)]

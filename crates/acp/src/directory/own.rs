@@ -9,12 +9,13 @@ use crate::{
 };
 use core::any::TypeId;
 use rdma_fabric::{Fabric, FabricError, LocalWord, Rank, Region};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// This rank's registered regions, and the tags that are free.
 #[derive(Debug)]
 pub(crate) struct OwnRegions {
-    regions: BTreeMap<Tag, OwnRegion>,
+    /// By tag.
+    regions: Vec<Option<OwnRegion>>,
     /// Tags that were in use, oldest first. A tag is reused only after all others, so that a stale
     /// address does not refer to another region for as long as possible.
     returned: VecDeque<Tag>,
@@ -32,7 +33,7 @@ pub(crate) struct OwnRegion {
 
 impl OwnRegions {
     pub(crate) fn new() -> Self {
-        OwnRegions { regions: BTreeMap::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE.into() }
+        OwnRegions { regions: Vec::new(), returned: VecDeque::new(), fresh: Tag::FIRST_FREE.into() }
     }
 
     /// Returns the tag of the next region, which is reserved until it is [given
@@ -51,15 +52,19 @@ impl OwnRegions {
     }
 
     pub(crate) fn insert(&mut self, tag: Tag, region: OwnRegion) {
-        self.regions.insert(tag, region);
+        let at = usize::from(tag.0);
+        if self.regions.len() <= at {
+            self.regions.resize_with(at.saturating_add(1), || None);
+        }
+        self.regions[at] = Some(region);
     }
 
     pub(crate) fn get(&self, tag: Tag) -> Option<&OwnRegion> {
-        self.regions.get(&tag)
+        self.regions.get(usize::from(tag.0))?.as_ref()
     }
 
     pub(crate) fn remove(&mut self, tag: Tag) -> Option<OwnRegion> {
-        let region = self.regions.remove(&tag)?;
+        let region = self.regions.get_mut(usize::from(tag.0))?.take()?;
         self.returned.push_back(tag);
         Some(region)
     }

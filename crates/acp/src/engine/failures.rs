@@ -2,11 +2,11 @@
 
 use super::{Engine, Stage};
 use crate::{AcpError, Handle, Result};
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::cmp::Reverse;
 
 /// The errors of failed operations, by handle.
 #[derive(Default)]
-pub(crate) struct Failures(BTreeMap<i64, AcpError>);
+pub(crate) struct Failures(Vec<(i64, AcpError)>);
 
 impl Failures {
     #[inline(always)]
@@ -15,12 +15,13 @@ impl Failures {
     }
 
     pub(crate) fn add(&mut self, id: i64, error: AcpError) {
-        self.0.insert(id, error);
+        let at = self.before(id);
+        self.0.insert(at, (id, error));
     }
 
     /// Adds all failures of another set.
     pub(crate) fn append(&mut self, other: impl IntoIterator<Item = (i64, AcpError)>) {
-        self.0.extend(other);
+        other.into_iter().for_each(|(id, error)| self.add(id, error));
     }
 
     /// Removes the failures up to `until`, and returns the first.
@@ -31,15 +32,20 @@ impl Failures {
 
     #[cold]
     fn report_first(&mut self, until: i64) -> Result<()> {
-        let later = self.0.split_off(&(until + 1));
+        let later = self.0.split_off(self.before(until + 1));
         let told = core::mem::replace(&mut self.0, later);
-        told.into_values().next().map_or(Ok(()), Err)
+        told.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Returns the number of failures of operations before `id`.
+    fn before(&self, id: i64) -> usize {
+        self.0.partition_point(|(failed, _)| *failed < id)
     }
 }
 
 impl IntoIterator for Failures {
     type Item = (i64, AcpError);
-    type IntoIter = std::collections::btree_map::IntoIter<i64, AcpError>;
+    type IntoIter = std::vec::IntoIter<(i64, AcpError)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()

@@ -22,7 +22,7 @@ use core::task::{Context, Poll, Waker};
 use rdma_fabric::Fabric;
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, VecDeque},
+    collections::{BinaryHeap, HashMap, VecDeque},
 };
 
 #[derive(Default)]
@@ -39,9 +39,9 @@ pub(crate) struct Engine {
     /// number.
     waiting: BinaryHeap<Reverse<(i64, i64)>>,
     /// The last pending copy of each pair.
-    pairs: BTreeMap<Pair, i64>,
+    pairs: HashMap<Pair, i64>,
     /// The last pending operation delegated to each rank, which executes one at a time.
-    servers: BTreeMap<u32, i64>,
+    servers: HashMap<u32, i64>,
     /// The pending operations that other ranks execute.
     delegated: Vec<i64>,
     /// The last stored operation, if it was a copy: its number, its pair, and the operation that it waited for.

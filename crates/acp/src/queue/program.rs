@@ -10,7 +10,7 @@ use core::{fmt, future::Future};
 use fabric_offload::ControlQueue;
 use rdma_fabric::{Deps, Fabric, LocalWord, Rank, Region};
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct SharedQueue {
     /// The failed commands among the completed ones.
     failures: Mutex<Failures>,
     /// Operations that the program has posted itself.
-    posted: Mutex<BTreeMap<i64, (Kind, Flight)>>,
+    posted: Mutex<HashMap<i64, (Kind, Flight)>>,
     /// The reason why the helper could not start.
     refused: Mutex<Option<AcpError>>,
 }
@@ -34,7 +34,7 @@ impl SharedQueue {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn posted(&self) -> MutexGuard<'_, BTreeMap<i64, (Kind, Flight)>> {
+    pub(super) fn posted(&self) -> MutexGuard<'_, HashMap<i64, (Kind, Flight)>> {
         self.posted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -5,7 +5,7 @@ use super::{
     node::{Node, RawList},
 };
 use crate::{AcpError, GlobalAddress, Result};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 impl RawList {
     pub(super) async fn len(&self) -> Result<usize> {
@@ -29,7 +29,7 @@ impl RawList {
 
     /// Makes the list consist of its elements in the given order.
     pub(super) async fn arrange(&self, positions: &[ListPosition]) -> Result<()> {
-        let mut left: BTreeSet<_> = self.sizes().await?.into_iter().map(|(address, _)| address.to_bits()).collect();
+        let mut left: HashSet<_> = self.sizes().await?.into_iter().map(|(address, _)| address.to_bits()).collect();
         let mut order = Vec::with_capacity(left.len());
         for position in positions {
             let element = self.element(*position)?;
@@ -38,7 +38,7 @@ impl RawList {
             }
             order.push(element);
         }
-        match left.first().copied().and_then(GlobalAddress::from_bits) {
+        match left.into_iter().min().and_then(GlobalAddress::from_bits) {
             Some(address) => Err(AcpError::NoSuchElement { address }),
             None => self.reorder(order).await,
         }
