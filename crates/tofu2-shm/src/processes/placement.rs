@@ -3,7 +3,7 @@
 //! Read from `/sys/devices/system`; information that the system doesn't report is left out.
 
 use rdma_fabric::FabricError;
-use std::{collections::BTreeSet, fs, path::Path, str::FromStr};
+use std::{fs, path::Path, str::FromStr};
 
 /// The CPUs that a job's ranks may run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -112,8 +112,10 @@ impl Placement {
             })
         };
         let of_cpu = |&number: &usize| (0..).map_while(move |index| cache(number, index));
-        let caches: BTreeSet<Cache> = allowed.iter().flat_map(of_cpu).collect();
-        Placement { cpus: allowed.iter().map(cpu).collect(), caches: caches.into_iter().collect() }
+        let mut caches: Vec<Cache> = allowed.iter().flat_map(of_cpu).collect();
+        caches.sort_unstable();
+        caches.dedup();
+        Placement { cpus: allowed.iter().map(cpu).collect(), caches }
     }
 
     /// Returns the CPUs in the order in which ranks get them: first one of each core, then each

@@ -27,7 +27,7 @@ use rdma_fabric::{
 };
 pub(crate) use sessions::OwnSession;
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
@@ -63,12 +63,12 @@ pub(crate) struct Cached {
 struct State {
     /// Mode and contexts in use (one bit each) of the control queues that the rank holds, by engine
     /// and number.
-    held: BTreeMap<(u8, u8), (QueueMode, u8)>,
+    held: HashMap<(u8, u8), (QueueMode, u8)>,
     /// Session queues that are open.
     sessions: Vec<QueueId>,
     /// The commands of each open queue that were sent to other nodes, in a job that runs on several
     /// nodes.
-    remote: BTreeMap<QueueId, Arc<RemoteCommands>>,
+    remote: HashMap<QueueId, Arc<RemoteCommands>>,
     /// The table that all queues share if they have one address space.
     shared: Option<Arc<TagTable>>,
 }
@@ -84,9 +84,9 @@ pub(crate) struct TagTable {
 #[derive(Debug, Default)]
 pub(crate) struct KnownTags {
     /// The automatic tags, by region.
-    pub(crate) automatic: BTreeMap<u64, Stadd>,
+    pub(crate) automatic: HashMap<u64, Stadd>,
     /// All tags, by place.
-    pub(crate) tags: BTreeMap<usize, NamedTag>,
+    pub(crate) tags: HashMap<usize, NamedTag>,
 }
 
 /// A registration under a tag.

@@ -258,12 +258,10 @@ impl Queue {
         let (key, queue) = (self.key_of(region)?, self.view()?);
         let mut known = self.table()?.known();
         let named = NamedTag { tag: tag.into(), key };
-        match known.tags.entry(tag.into()) {
-            std::collections::btree_map::Entry::Occupied(_) => {
-                return Err(QueueError::TagInUse { queue: self.name(), tag }.into());
-            }
-            std::collections::btree_map::Entry::Vacant(free) => free.insert(named),
-        };
+        if known.tags.contains_key(&tag.into()) {
+            return Err(QueueError::TagInUse { queue: self.name(), tag }.into());
+        }
+        known.tags.insert(tag.into(), named);
         tags::write(&queue, tag.into(), Tagged { key, read_only: false });
         Ok(Stadd::fixed(tag))
     }

@@ -22,7 +22,6 @@ use super::doorbell::{self, Watch};
 use crate::memory::{Mapping, mapping::Parking};
 use core::{task::Waker, time::Duration};
 use std::{
-    collections::BTreeMap,
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -43,8 +42,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Their wakers are called and dropped outside the lock, because that may run arbitrary code.
-    sleepers: BTreeMap<u64, Sleeper>,
+    /// By key, in ascending order. Their wakers are called and dropped outside the lock, because
+    /// that may run arbitrary code.
+    sleepers: Vec<(Key, Sleeper)>,
     next: u64,
     thread: Thread,
     closed: bool,
@@ -122,14 +122,15 @@ impl Wakers {
         state.next += 1;
         // After the ring above, this ticket is stale and the thread calls the waker: at worst one
         // unnecessary check.
-        state.sleepers.insert(key, Sleeper { waker: waker.clone(), parking, until });
+        state.sleepers.push((key, Sleeper { waker: waker.clone(), parking, until }));
         Armed::Kept(key)
     }
 
     /// Returns whether the waker under `key` is still to be called. If so, replaces it by `waker`.
     pub(crate) fn is_armed(&self, key: Key, waker: &Waker) -> bool {
         let mut state = self.0.lock();
-        let Some(sleeper) = state.sleepers.get_mut(&key) else { return false };
+        let Some(at) = state.position(key) else { return false };
+        let (_, sleeper) = &mut state.sleepers[at];
         if !sleeper.waker.will_wake(waker) {
             let old = core::mem::replace(&mut sleeper.waker, waker.clone());
             drop(state);
@@ -140,7 +141,9 @@ impl Wakers {
 
     /// Drops the waker under `key`.
     pub(crate) fn forget(&self, key: Key) {
-        let sleeper = self.0.lock().sleepers.remove(&key);
+        let mut state = self.0.lock();
+        let sleeper = state.position(key).map(|at| state.sleepers.remove(at));
+        drop(state);
         drop(sleeper);
     }
 
@@ -183,12 +186,12 @@ impl Shared {
             let due = state.take_due(now);
             if !due.is_empty() {
                 drop(state);
-                due.into_iter().for_each(|sleeper| sleeper.waker.wake());
+                due.into_iter().for_each(|(_, sleeper)| sleeper.waker.wake());
                 state = self.lock();
                 continue;
             }
-            let Some(end) = state.sleepers.values().map(|sleeper| sleeper.until).min() else { continue };
-            let Some(ticket) = state.sleepers.values().next().map(|sleeper| sleeper.parking.ticket()) else { continue };
+            let Some(end) = state.sleepers.iter().map(|(_, sleeper)| sleeper.until).min() else { continue };
+            let Some(ticket) = state.sleepers.first().map(|(_, sleeper)| sleeper.parking.ticket()) else { continue };
             state.thread = Thread::Parked(end);
             drop(state);
             doorbell::park(&self.segment.doorbell(), ticket, end.saturating_duration_since(now));
@@ -197,16 +200,19 @@ impl Shared {
         }
         let left = core::mem::take(&mut state.sleepers);
         drop(state);
-        left.into_values().for_each(|sleeper| sleeper.waker.wake());
+        left.into_iter().for_each(|(_, sleeper)| sleeper.waker.wake());
     }
 }
 
 impl State {
     /// Takes the sleepers whose doorbell rang or whose deadline has passed.
-    fn take_due(&mut self, now: Instant) -> Vec<Sleeper> {
+    fn take_due(&mut self, now: Instant) -> Vec<(Key, Sleeper)> {
         let is_due = |sleeper: &Sleeper| sleeper.until <= now || sleeper.parking.was_rung();
-        let due: Vec<Key> = self.sleepers.iter().filter(|(_, sleeper)| is_due(sleeper)).map(|(&key, _)| key).collect();
-        due.into_iter().filter_map(|key| self.sleepers.remove(&key)).collect()
+        self.sleepers.extract_if(.., |(_, sleeper)| is_due(sleeper)).collect()
+    }
+
+    fn position(&self, key: Key) -> Option<usize> {
+        self.sleepers.binary_search_by_key(&key, |(key, _)| *key).ok()
     }
 }
 

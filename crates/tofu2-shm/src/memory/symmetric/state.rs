@@ -10,7 +10,7 @@ use crate::{
     waiting::{WaitsFor, wait},
 };
 use rdma_fabric::{AccessPolicy, FabricError, Rank, RegionKey};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use tofu2_job::available::Left;
 
 pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
@@ -20,7 +20,7 @@ pub(super) const WORDS: usize = layout::SYMMETRIC_SLOTS / 64;
 #[derive(Debug, Default)]
 pub(crate) struct Symmetric {
     /// Extents of the table entries in use, and whether their bytes are kept apart.
-    pub(super) live: BTreeMap<usize, (Extent, bool)>,
+    pub(super) live: HashMap<usize, (Extent, bool)>,
     /// Entries that must not be reused.
     pub(super) worn_out: Vec<usize>,
     /// Entries in use whose part this rank has dropped and no operation is inside any longer.

@@ -6,7 +6,7 @@ use rdma_fabric::{
     control_queue::{Posting, QueueError},
 };
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -19,12 +19,12 @@ struct State {
     /// The number of the next command.
     next: u64,
     /// Commands without a reply.
-    in_flight: BTreeMap<u64, InFlight>,
+    in_flight: HashMap<u64, InFlight>,
     /// The commands whose entry in the shared TCQ represents a completion that comes with the
     /// reply, by position.
-    entries: BTreeMap<u64, u64>,
+    entries: HashMap<u64, u64>,
     /// Completions that have arrived and have not been taken, by number.
-    completed: BTreeMap<u64, Result<(), QueueError>>,
+    completed: HashMap<u64, Result<(), QueueError>>,
     /// The first error that was not reported in another way.
     error: Option<QueueError>,
 }
@@ -108,10 +108,10 @@ impl RemoteCommands {
 
 /// Regions of a rank from or to which the network is moving bytes of commands.
 #[derive(Debug, Default)]
-pub(crate) struct Moving(Mutex<BTreeMap<u64, usize>>);
+pub(crate) struct Moving(Mutex<HashMap<u64, usize>>);
 
 impl Moving {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, usize>> {
         // Nothing panics between statements that belong together.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -194,7 +194,7 @@ fn without_the_kick_it_is_missed() {
     an_impatient_waiter(Duration::from_millis(300), |rank, until| {
         let parking = rank.segment.prepare_park(Watch::Nothing);
         let sleeper = Sleeper { waker: rank.task(2), parking, until };
-        rank.wakers.0.lock().sleepers.insert(Key::MAX, sleeper);
+        rank.wakers.0.lock().sleepers.push((Key::MAX, sleeper));
     });
 }
 
