@@ -13,7 +13,7 @@ use rustix::event::{
     epoll::{self, EventData, EventFlags},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     io,
     net::TcpListener,
     sync::{Arc, mpsc::Receiver},
@@ -43,8 +43,8 @@ pub(super) struct EventLoop {
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     connections: HashMap<u64, Connection>,
-    /// The connections that do not belong to a rank, oldest first, with their deadlines.
-    unauthenticated: BTreeMap<u64, Instant>,
+    /// The deadlines of the connections that do not belong to a rank.
+    unauthenticated: HashMap<u64, Instant>,
     next: u64,
     job: Job,
     lease: Duration,
@@ -63,7 +63,7 @@ impl EventLoop {
         let listener = Listener::open(listener, &epoll, LISTENER)?;
         epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         let lease = job.lease();
-        let (connections, unauthenticated, buffer) = (HashMap::new(), BTreeMap::new(), vec![0; 64 << 10]);
+        let (connections, unauthenticated, buffer) = (HashMap::new(), HashMap::new(), vec![0; 64 << 10]);
         Ok(Self {
             listener,
             epoll,
@@ -161,7 +161,7 @@ impl EventLoop {
             self.unauthenticated.insert(token, connection.until);
             self.connections.insert(token, connection);
             if self.unauthenticated.len() > MAX_UNAUTHENTICATED + self.job.awaited() {
-                let oldest = self.unauthenticated.first_key_value().map(|(token, _)| *token);
+                let oldest = self.unauthenticated.keys().min().copied();
                 oldest.into_iter().for_each(|token| self.forget(token));
             }
         }

@@ -1,7 +1,7 @@
 //! A rank's record of its job, for the case that it loses the coordinator.
 
 use crate::wire::{Down, Vote};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 /// The number of ranks of a host that are candidates for the next coordinator.
 const STANDBYS: usize = 4;
@@ -12,7 +12,7 @@ pub(crate) struct Memory {
     pub(crate) rank: u32,
     pub(crate) nodes: Arc<[u32]>,
     /// The ranks that have ended: left (`None`), or lost for a reason.
-    pub(crate) ended: BTreeMap<u32, Option<String>>,
+    pub(crate) ended: HashMap<u32, Option<String>>,
     /// The last epoch that was resumed, and the resuming message.
     epoch: u64,
     resume: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(rank: u32, nodes: Arc<[u32]>) -> Self {
-        Self { rank, nodes, ended: BTreeMap::new(), epoch: 0, resume: Vec::new(), pending: Vec::new() }
+        Self { rank, nodes, ended: HashMap::new(), epoch: 0, resume: Vec::new(), pending: Vec::new() }
     }
 
     /// Records a message, given also as its bytes; returns whether it contains anything new.
@@ -62,7 +62,7 @@ impl Memory {
     /// the first rank of each host, then the second of each, and so on. Ranks that have left are
     /// included, since other ranks may be notified of that late.
     pub(crate) fn candidates(&self) -> Vec<u32> {
-        let mut of_host: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut of_host: HashMap<u32, usize> = HashMap::new();
         let mut all = Vec::new();
         for (rank, node) in (0..).zip(&*self.nodes) {
             if !matches!(self.ended.get(&rank), Some(Some(_))) {
@@ -79,9 +79,10 @@ impl Memory {
     /// Returns the vote for a standby; `dead` contains the ranks whose processes have certainly
     /// ended, `round` is the number of the next exchange.
     pub(crate) fn vote(&self, dead: Vec<u32>, round: u64) -> Vote {
+        let ended = |rank| Some((rank, self.ended.get(&rank)?.clone()));
         Vote {
             rank: self.rank,
-            ended: self.ended.iter().map(|(rank, lost)| (*rank, lost.clone())).collect(),
+            ended: (0..self.nodes.len() as u32).filter_map(ended).collect(),
             epoch: self.epoch,
             resume: self.resume.clone(),
             pending: self.pending.clone(),

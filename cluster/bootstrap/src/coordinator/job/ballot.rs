@@ -11,12 +11,13 @@
 
 use super::mutant::Mutant;
 use crate::wire::Vote;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
-/// The votes that a standby has received, by rank.
+/// The votes that a standby has received.
 #[derive(Debug, Default)]
 pub(super) struct Ballot {
-    pub(super) votes: BTreeMap<u32, Vote>,
+    /// By rank, in ascending order.
+    pub(super) votes: Vec<Vote>,
     pub(super) mutant: Option<Mutant>,
 }
 
@@ -34,21 +35,38 @@ pub(super) struct Tally {
 }
 
 impl Ballot {
+    /// Adds a vote, which replaces an earlier one of its rank.
+    pub(super) fn add(&mut self, vote: Vote) {
+        match self.index(vote.rank) {
+            Ok(at) => self.votes[at] = vote,
+            Err(at) => self.votes.insert(at, vote),
+        }
+    }
+
+    /// Returns the vote of a rank.
+    pub(super) fn vote(&self, rank: u32) -> Option<&Vote> {
+        self.index(rank).ok().map(|at| &self.votes[at])
+    }
+
+    fn index(&self, rank: u32) -> Result<usize, usize> {
+        self.votes.binary_search_by_key(&rank, |vote| vote.rank)
+    }
+
     /// Returns the last epoch that any voter has resumed.
     pub(super) fn epoch(&self) -> u64 {
-        self.votes.values().map(|vote| vote.epoch).max().unwrap_or(0)
+        self.votes.iter().map(|vote| vote.epoch).max().unwrap_or(0)
     }
 
     /// Returns the last epoch that any voter knows of.
     pub(super) fn last_epoch(&self) -> u64 {
-        let pending = self.votes.values().flat_map(|vote| &vote.pending).map(|(epoch, _)| *epoch);
+        let pending = self.votes.iter().flat_map(|vote| &vote.pending).map(|(epoch, _)| *epoch);
         pending.fold(self.epoch(), u64::max)
     }
 
     /// Returns the ranks that have ended: left (`None`), or lost for a reason.
-    pub(super) fn ended(&self) -> BTreeMap<u32, Option<String>> {
-        let mut all = BTreeMap::new();
-        for (rank, lost) in self.votes.values().flat_map(|vote| &vote.ended) {
+    pub(super) fn ended(&self) -> HashMap<u32, Option<String>> {
+        let mut all = HashMap::new();
+        for (rank, lost) in self.votes.iter().flat_map(|vote| &vote.ended) {
             let known: &mut Option<String> = all.entry(*rank).or_default();
             if known.is_none() {
                 known.clone_from(lost);
@@ -58,9 +76,9 @@ impl Ballot {
     }
 
     /// Returns the ranks whose processes have certainly ended.
-    pub(super) fn dead(&self) -> BTreeSet<u32> {
-        let all = self.votes.values().flat_map(|vote| &vote.dead).copied();
-        all.filter(|rank| !self.votes.contains_key(rank)).collect()
+    pub(super) fn dead(&self) -> HashSet<u32> {
+        let all = self.votes.iter().flat_map(|vote| &vote.dead).copied();
+        all.filter(|rank| self.vote(*rank).is_none()).collect()
     }
 
     /// Counts the hosts; `nodes` contains the node of each rank.
@@ -69,7 +87,7 @@ impl Ballot {
         let mut gone = self.dead();
         gone.extend(self.ended().into_keys());
         let base = self.side(nodes, &gone, &[]);
-        let pending = self.votes.values().flat_map(|vote| &vote.pending).filter(|(number, _)| *number > epoch);
+        let pending = self.votes.iter().flat_map(|vote| &vote.pending).filter(|(number, _)| *number > epoch);
         let larger_then = |lost: &[u32]| self.side(nodes, &gone, lost).is_larger(self.mutant);
         let forgets = self.mutant == Some(Mutant::PendingForgotten);
         let larger =
@@ -78,18 +96,18 @@ impl Ballot {
         // ended.
         let (dead, ended) = (self.dead(), self.ended());
         let is_there = |rank: &u32| !dead.contains(rank) && !matches!(ended.get(rank), Some(Some(_)));
-        let complete = (0..nodes.len() as u32).filter(is_there).all(|rank| self.votes.contains_key(&rank));
+        let complete = (0..nodes.len() as u32).filter(is_there).all(|rank| self.vote(rank).is_some());
         Tally { complete, larger, here: base.here.len(), of: base.running.len() }
     }
 
-    fn side(&self, nodes: &[u32], gone: &BTreeSet<u32>, lost: &[u32]) -> Side {
-        let (mut running, mut absent, mut some) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    fn side(&self, nodes: &[u32], gone: &HashSet<u32>, lost: &[u32]) -> Side {
+        let (mut running, mut absent, mut some) = (HashSet::new(), HashSet::new(), HashSet::new());
         for (rank, node) in (0..).zip(nodes) {
             if gone.contains(&rank) || lost.contains(&rank) {
                 continue;
             }
             running.insert(*node);
-            match self.votes.contains_key(&rank) {
+            match self.vote(rank).is_some() {
                 true => some.insert(*node),
                 false => absent.insert(*node),
             };
@@ -103,9 +121,9 @@ impl Ballot {
 /// The hosts of one side.
 struct Side {
     /// The hosts that may run.
-    running: BTreeSet<u32>,
+    running: HashSet<u32>,
     /// The hosts that are present.
-    here: BTreeSet<u32>,
+    here: HashSet<u32>,
 }
 
 impl Side {
@@ -122,7 +140,9 @@ mod tests {
     use super::*;
 
     fn ballot(votes: impl IntoIterator<Item = Vote>) -> Ballot {
-        Ballot { votes: votes.into_iter().map(|vote| (vote.rank, vote)).collect(), mutant: None }
+        let mut ballot = Ballot::default();
+        votes.into_iter().for_each(|vote| ballot.add(vote));
+        ballot
     }
 
     fn plain(rank: u32) -> Vote {

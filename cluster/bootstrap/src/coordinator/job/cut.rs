@@ -1,7 +1,7 @@
 //! A job whose hosts no longer reach each other continues on at most one side.
 
 use super::{Job, Member, mutant::Mutant};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// The code of the abort on the smaller side.
 pub(super) const CUT: i32 = 1;
@@ -17,9 +17,9 @@ impl Job {
     /// not run anywhere.
     pub(super) fn smaller_side(&self) -> Option<String> {
         let runs_here = |member: &&Member| member.line.is_some() && member.end.is_none();
-        let here: BTreeSet<u32> = self.members.iter().filter(runs_here).map(|member| member.node).collect();
+        let here: HashSet<u32> = self.members.iter().filter(runs_here).map(|member| member.node).collect();
         let away = self.members.iter().filter(|member| member.away && !member.told);
-        let away: BTreeSet<u32> = away.map(|member| member.node).filter(|node| !here.contains(node)).collect();
+        let away: HashSet<u32> = away.map(|member| member.node).filter(|node| !here.contains(node)).collect();
         let tie = here.len() == away.len() && self.mutant() != Some(Mutant::AnyHalf);
         let smaller = here.len() < away.len() || (tie && away.contains(&0));
         (smaller && self.members.iter().any(Member::is_here)).then(|| {

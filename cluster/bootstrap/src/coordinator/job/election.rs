@@ -85,7 +85,7 @@ impl Job {
                     election.end = election.end.max(now + lease / 4);
                     election.until = if now < election.from { election.from } else { election.end };
                 }
-                election.ballot.votes.insert(rank, vote);
+                election.ballot.add(vote);
                 self.decide(now);
                 Ok(Some(rank))
             }
@@ -101,7 +101,7 @@ impl Job {
     /// Discards the vote of a rank that changes to another standby, or whose process has ended.
     pub(super) fn withdraw(&mut self, rank: u32) {
         if let Some(election) = &mut self.ballot {
-            election.ballot.votes.remove(&rank);
+            election.ballot.votes.retain(|vote| vote.rank != rank);
         }
     }
 
@@ -143,12 +143,12 @@ impl Job {
         self.last_epoch = ballot.last_epoch();
         self.changed = true;
         self.send_to_all(&Down::Elected);
-        let ended = ballot.ended();
+        let mut ended = ballot.ended();
         let dead = ballot.dead();
         let mut dismissed = Vec::new();
         for (rank, member) in (0..).zip(&mut self.members) {
             member.heard = now;
-            member.round = ballot.votes.get(&rank).map_or(0, |vote| vote.round);
+            member.round = ballot.vote(rank).map_or(0, |vote| vote.round);
             let lost = |text: &str| Some(End::Lost(format!("{text} when rank {me} became the coordinator")));
             match ended.get(&rank) {
                 Some(None) => member.end = Some(End::Left),
@@ -166,10 +166,11 @@ impl Job {
             self.orders.push_back(Order::CloseGently(token));
         }
         self.send_known_votes(&ballot);
-        for (rank, lost) in ended {
-            match lost {
-                None => self.send_to_connected(&Down::Left { rank }),
-                Some(text) => self.send_to_connected(&Down::Lost { rank, text }),
+        for rank in 0..self.members.len() as u32 {
+            match ended.remove(&rank) {
+                None => {}
+                Some(None) => self.send_to_connected(&Down::Left { rank }),
+                Some(Some(text)) => self.send_to_connected(&Down::Lost { rank, text }),
             }
         }
         self.begin_epoch(now);
@@ -179,12 +180,12 @@ impl Job {
     /// Sends the result of the last epoch to the ranks that have missed it.
     fn send_known_votes(&mut self, ballot: &Ballot) {
         let epoch = ballot.epoch();
-        let Some(vote) = ballot.votes.values().find(|vote| vote.epoch == epoch) else { return };
+        let Some(vote) = ballot.votes.iter().find(|vote| vote.epoch == epoch) else { return };
         let length = (vote.resume.len() as u32).to_le_bytes();
         let frame: Frame = [&length[..], &vote.resume].concat().into();
-        for (rank, missed) in &ballot.votes {
-            if missed.epoch < epoch && self.members[*rank as usize].is_here() {
-                self.send(*rank as usize, Frame::clone(&frame));
+        for missed in &ballot.votes {
+            if missed.epoch < epoch && self.members[missed.rank as usize].is_here() {
+                self.send(missed.rank as usize, Frame::clone(&frame));
             }
         }
     }

@@ -6,14 +6,11 @@ use crate::{
     coordinator::connection::Broken,
     wire::{Down, Frame},
 };
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-/// The exchanges in progress, by number.
+/// The exchanges in progress, with their numbers, in ascending order.
 #[derive(Debug, Default)]
-pub(super) struct Rounds(BTreeMap<u64, Round>);
+pub(super) struct Rounds(Vec<(u64, Round)>);
 
 #[derive(Debug)]
 struct Round {
@@ -31,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 impl Rounds {
     pub(super) fn next_time(&self) -> Option<Instant> {
-        self.0.values().filter(|round| !round.over).map(|round| round.until).min()
+        self.0.iter().filter(|(_, round)| !round.over).map(|(_, round)| round.until).min()
     }
 }
 
@@ -57,7 +54,12 @@ impl Job {
         member.round += 1;
         let until = now + within.min(LONGEST);
         let new = || Round { until, items: vec![None; count], came: 0, over: false, failed: None };
-        let round = self.rounds.0.entry(number).or_insert_with(new);
+        let rounds = &mut self.rounds.0;
+        let at = rounds.binary_search_by_key(&number, |(number, _)| *number).unwrap_or_else(|at| {
+            rounds.insert(at, (number, new()));
+            at
+        });
+        let round = &mut rounds[at].1;
         if let Some(failed) = &round.failed {
             let failed = Frame::clone(failed);
             self.send(index, failed);
@@ -129,7 +131,7 @@ impl Job {
     /// Drops the exchanges that no rank can still join.
     fn drop_rounds(&mut self) {
         let first = self.members.iter().filter(|member| member.end.is_none()).map(|member| member.round).min();
-        self.rounds.0.retain(|number, round| !round.over || first.is_some_and(|first| first <= *number));
+        self.rounds.0.retain(|(number, round)| !round.over || first.is_some_and(|first| first <= *number));
     }
 }
 
