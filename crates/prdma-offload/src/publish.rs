@@ -37,20 +37,24 @@ impl TableHeader {
     /// Registers `records` and returns a header with their location. The caller must keep the
     /// region until no member reads it any longer.
     pub(crate) fn register<T: Pod>(fabric: &Fabric, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
-        let elements = records.len() as u64;
-        if size_of_val(records) == 0 {
+        Self::register_bytes(fabric, bytemuck::cast_slice(records), records.len() as u64)
+    }
+
+    /// Registers the bytes of `elements` records.
+    fn register_bytes(fabric: &Fabric, bytes: &[u8], elements: u64) -> Result<(TableHeader, Option<Region>)> {
+        if bytes.is_empty() {
             return Ok((TableHeader { key: 0, elements }, None));
         }
-        let region = fabric.alloc(size_of_val(records).next_multiple_of(8))?;
-        fabric.write(&region.span::<T>(fabric, 0, records.len())?, records)?;
+        let region = fabric.alloc(bytes.len().next_multiple_of(8))?;
+        fabric.write(&region.span(fabric, 0, bytes.len())?, bytes)?;
         Ok((TableHeader { key: region.key().to_bits(), elements }, Some(region)))
     }
 
-    /// Registers `records` like [`TableHeader::register`], sealed.
-    fn register_sealed<T: Pod>(seal: &Seal, records: &[T]) -> Result<(TableHeader, Option<Region>)> {
-        let (fabric, elements) = (&seal.handle, records.len() as u64);
-        let region = fabric.alloc((FRONT + size_of_val(records)).next_multiple_of(8))?;
-        fabric.write(&region.span::<T>(fabric, FRONT, records.len())?, records)?;
+    /// Registers records like [`TableHeader::register_bytes`], sealed.
+    fn register_sealed(seal: &Seal, bytes: &[u8], elements: u64) -> Result<(TableHeader, Option<Region>)> {
+        let fabric = &seal.handle;
+        let region = fabric.alloc((FRONT + bytes.len()).next_multiple_of(8))?;
+        fabric.write(&region.span(fabric, FRONT, bytes.len())?, bytes)?;
         fabric.store(&region.word(fabric, 8)?, elements)?;
         // After all other words (release).
         fabric.store(&region.word(fabric, 0)?, seal.kind)?;
@@ -77,7 +81,7 @@ impl TableHeader {
 /// As [`Fabric::alloc`] here, and [`FabricError::NoSuchRegion`] at members that read from a member
 /// with that error; [`FabricError::NoSuchRank`] for a number that no member has; as
 /// [`Group::barrier`]. The first error is returned after all members have completed both waits.
-pub(crate) async fn publish<T: Pod + Unpin>(
+pub(crate) async fn publish<T: Pod>(
     group: &mut Group,
     headers: &GroupMemory,
     records: &[T],
@@ -100,17 +104,37 @@ pub(crate) struct Published<T> {
 ///
 /// # Errors
 /// As [`publish`], and [`FabricError::Corrupt`] for a table without the seal.
-pub(crate) async fn publish_sealed<T: Pod + Unpin>(
+pub(crate) async fn publish_sealed<T: Pod>(
     group: &mut Group,
     headers: &GroupMemory,
     records: &[T],
     members: &[usize],
     seal: Option<&Seal>,
 ) -> Result<Published<T>> {
+    let size = const {
+        assert!(size_of::<T>() > 0);
+        size_of::<T>()
+    };
+    let Published { mine, tables } =
+        publish_bytes(group, headers, bytemuck::cast_slice(records), size, members, seal).await?;
+    let records = |bytes: Vec<u8>| bytes.chunks_exact(size).map(bytemuck::pod_read_unaligned).collect();
+    Ok(Published { mine, tables: tables.into_iter().map(|(key, bytes)| (key, records(bytes))).collect() })
+}
+
+/// Publishes and reads the bytes of records of `size` bytes like [`publish_sealed`].
+async fn publish_bytes(
+    group: &mut Group,
+    headers: &GroupMemory,
+    bytes: &[u8],
+    size: usize,
+    members: &[usize],
+    seal: Option<&Seal>,
+) -> Result<Published<u8>> {
     let fabric = group.fabric().clone();
+    let elements = (bytes.len() / size) as u64;
     let mine = match seal {
-        None => TableHeader::register(&fabric, records),
-        Some(seal) => TableHeader::register_sealed(seal, records),
+        None => TableHeader::register_bytes(&fabric, bytes, elements),
+        Some(seal) => TableHeader::register_sealed(seal, bytes, elements),
     };
     let header = mine.as_ref().map_or(TableHeader { key: NOWHERE, elements: 0 }, |(header, _)| *header);
     let written = header.write(headers, &fabric);
@@ -118,7 +142,7 @@ pub(crate) async fn publish_sealed<T: Pod + Unpin>(
     let reads = members.iter().map(|member| {
         let rank = group.rank(*member);
         let fabric = &fabric;
-        async move { table(fabric, headers, rank?, seal).await }
+        async move { table(fabric, headers, rank?, size, seal).await }
     });
     let tables = join::join_all(reads).await;
     group.barrier().await?;
@@ -128,13 +152,14 @@ pub(crate) async fn publish_sealed<T: Pod + Unpin>(
     Ok(Published { mine: header.key, tables: tables.into_iter().collect::<Result<_>>()? })
 }
 
-/// Returns the table that `rank` has published, and its key.
-async fn table<T: Pod + Unpin>(
+/// Returns the bytes of the table that `rank` has published, of records of `size` bytes, and its key.
+async fn table(
     fabric: &Fabric,
     headers: &GroupMemory,
     rank: Rank,
+    size: usize,
     seal: Option<&Seal>,
-) -> Result<(u64, Vec<T>)> {
+) -> Result<(u64, Vec<u8>)> {
     let header = fabric.remote_span::<u64>(headers.at(rank, 0)?, 2)?;
     let [key, elements] = fabric.get(&header, [0; 2]).await?;
     if elements == 0 && key != NOWHERE && seal.is_none() {
@@ -160,8 +185,8 @@ async fn table<T: Pod + Unpin>(
     let elements = usize::try_from(elements).map_err(|_| FabricError::Corrupt { rank, what: &"length of a table" })?;
     // Resolved before memory is allocated for it, so that a damaged length is an error and does not
     // cause an allocation.
-    let span = fabric.remote_span::<T>(addr(start), elements)?;
-    Ok((key, fabric.get(&span, vec![T::zeroed(); elements]).await?))
+    let span = fabric.remote_span::<u8>(addr(start), elements.saturating_mul(size))?;
+    Ok((key, fabric.get(&span, vec![0; span.len()]).await?))
 }
 
 #[cfg(test)]

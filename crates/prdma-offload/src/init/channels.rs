@@ -118,7 +118,7 @@ impl Name {
 
 /// Publishes `mine`, and returns the neighbour's record of each of this member's channels.
 /// Collective.
-pub(crate) async fn contacts<T: Pod + Unpin>(
+pub(crate) async fn contacts<T: Pod>(
     group: &mut Group,
     headers: &GroupMemory,
     channels: &[&Channel],
