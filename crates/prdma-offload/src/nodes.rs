@@ -1,7 +1,7 @@
 //! The distribution of members over nodes.
 
 use rdma_fabric::{Group, Result};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The nodes of a group, numbered in the order in which members occupy them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Nodes {
 
     /// Numbers the nodes, given an identifier of each member's node.
     pub(crate) fn new(names: impl Iterator<Item = usize>) -> Self {
-        let (mut known, mut members): (BTreeMap<usize, usize>, Vec<Vec<usize>>) = Default::default();
+        let (mut known, mut members): (HashMap<usize, usize>, Vec<Vec<usize>>) = Default::default();
         let number = |(member, name)| {
             let node = *known.entry(name).or_insert(members.len());
             if node == members.len() {

@@ -9,7 +9,7 @@ use crate::{
     nodes::Nodes,
 };
 use bytemuck::{Pod, Zeroable};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// An edge of a member that crosses to another node and may travel with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -167,7 +167,7 @@ pub(super) struct Neighbour {
 /// # Errors
 /// [`PrdmaError::Damaged`].
 pub(super) fn neighbours(nodes: &Nodes, home: usize, tables: &[Vec<CrossNodeEdge>]) -> Result<Vec<Neighbour>> {
-    let mut pairs: BTreeMap<(usize, bool), (Vec<Edge>, u64)> = BTreeMap::new();
+    let mut pairs: HashMap<(usize, bool), (Vec<Edge>, u64)> = HashMap::new();
     for (member, table) in nodes.members(home).iter().copied().zip(tables) {
         for CrossNodeEdge { other, index, bytes, width, inward, place } in table.iter().copied() {
             let damaged = || PrdmaError::Damaged { member };
@@ -180,6 +180,8 @@ pub(super) fn neighbours(nodes: &Nodes, home: usize, tables: &[Vec<CrossNodeEdge
             *least = width.min(*least);
         }
     }
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_unstable_by_key(|(neighbour, _)| *neighbour);
     let mut neighbours: Vec<Neighbour> = Vec::new();
     for ((node, inward), (edges, width)) in pairs {
         let Some(pair) = Pair::new(edges, width) else { continue };

@@ -20,7 +20,7 @@ use fabric_offload::{
     triggered::{Transfer, TriggeredPut},
 };
 use rdma_fabric::{Fabric, Group, GroupMemory, Rank, RegionKey, RemoteAddr};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The requested collective.
 #[derive(Clone, Copy, Debug)]
@@ -162,9 +162,10 @@ impl CollectiveBuilder<'_> {
         &mut self,
         mine: Result<Vec<MemberContact>>,
         targets: impl Iterator<Item = usize>,
-    ) -> Result<BTreeMap<usize, Vec<MemberContact>>> {
-        let targets: BTreeMap<usize, ()> = targets.map(|target| (target, ())).collect();
-        let targets: Vec<usize> = targets.into_keys().collect();
+    ) -> Result<HashMap<usize, Vec<MemberContact>>> {
+        let mut targets: Vec<usize> = targets.collect();
+        targets.sort_unstable();
+        targets.dedup();
         let none = Vec::new();
         let tables = publish(self.group, self.headers, mine.as_ref().unwrap_or(&none), &targets).await?;
         mine?;

@@ -2,7 +2,7 @@
 
 use super::program::Shape;
 use crate::{EndOfData, Form, init::Agreed};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The requirements of a channel on its queue.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Demand {
 
 /// Data that are forwarded together: they leave when all their inputs have arrived, and their
 /// receivers are ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Relay {
     /// The stage, from 1. The inputs of a relay are of lower stages; each queue serves one stage.
     pub(crate) stage: u8,
@@ -104,32 +104,27 @@ pub(crate) fn assign_queues(form: Form, channels: &[Demand]) -> Assignments {
 }
 
 /// Yields the queue of each relay, after the first `many`, and the resulting number of queues.
-fn relays(form: Form, channels: &[Demand], many: usize) -> (BTreeMap<Relay, usize>, usize) {
-    let mut relays: BTreeMap<Relay, usize> = channels.iter().filter_map(|edges| Some((edges.relay?, 0))).collect();
-    let stages = channels.iter().filter_map(|edges| edges.relay).map(|relay| relay.stage).max().unwrap_or(0);
-    let mut all = many;
-    for stage in 1..=stages {
-        let mut mine: Vec<_> = relays.iter_mut().filter(|(relay, _)| relay.stage == stage).collect();
-        let queues = form.queues(mine.len() as u32).max(u32::from(!mine.is_empty())) as usize;
-        for (at, (_, queue)) in mine.iter_mut().enumerate() {
-            **queue = all + at % queues;
-        }
+fn relays(form: Form, channels: &[Demand], many: usize) -> (HashMap<Relay, usize>, usize) {
+    let (mut relays, mut all) = (HashMap::new(), many);
+    for stage in all_relays(channels).chunk_by(|a, b| a.stage == b.stage) {
+        let queues = form.queues(stage.len() as u32).max(1) as usize;
+        relays.extend(stage.iter().enumerate().map(|(at, relay)| (*relay, all + at % queues)));
         all += queues;
     }
     (relays, all)
 }
 
+/// Returns the relays in order, each once.
+fn all_relays(channels: &[Demand]) -> Vec<Relay> {
+    let mut relays: Vec<Relay> = channels.iter().filter_map(|edges| edges.relay).collect();
+    relays.sort_unstable();
+    relays.dedup();
+    relays
+}
+
 /// Returns the largest number of queues that one of the stages could use.
 pub(crate) fn widest(channels: &[Demand]) -> u32 {
     let plain = channels.iter().filter(|edges| edges.plain()).count() as u32;
-    let mut stages: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
-    for relay in channels.iter().filter_map(|edges| edges.relay) {
-        stages.entry(relay.stage).or_default().push(relay.number);
-    }
-    let relays = stages.into_values().map(|mut numbers| {
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers.len() as u32
-    });
-    relays.fold(plain, u32::max)
+    let relays = all_relays(channels);
+    relays.chunk_by(|a, b| a.stage == b.stage).map(|stage| stage.len() as u32).fold(plain, u32::max)
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::Group;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 impl Topology {
     /// Compares this member's edges with those at the other ends: each destination must have the
@@ -35,8 +35,9 @@ impl Topology {
         let members = group.len();
         let inside = self.outside(members).map_or(Ok(()), Err);
         let both = self.sources.iter().chain(&self.destinations).flatten().map(|edge| edge.member);
-        let peers: BTreeSet<usize> = both.filter(|member| *member < members).collect();
-        let peers: Vec<usize> = peers.into_iter().collect();
+        let mut peers: Vec<usize> = both.filter(|member| *member < members).collect();
+        peers.sort_unstable();
+        peers.dedup();
         let tables = publish(group, &headers, &self.records(), &peers).await;
         let found = match (inside, tables) {
             (Ok(()), Ok(tables)) => self.unmatched(group.me(), &peers, &tables).map_or(Ok(()), Err),
@@ -68,7 +69,7 @@ impl Topology {
             mine.collect::<Vec<_>>()
         };
         // The edges as listed at the other ends, with the two members exchanged.
-        let theirs: BTreeSet<(Side, Edge)> = peers.iter().zip(tables).flat_map(labels).collect();
+        let theirs: HashSet<(Side, Edge)> = peers.iter().zip(tables).flat_map(labels).collect();
         [Side::Destination, Side::Source].into_iter().find_map(|side| {
             let mut edges = self.side(side).iter().enumerate();
             edges.find_map(|(slot, edge)| {

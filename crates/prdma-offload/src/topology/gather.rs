@@ -12,7 +12,7 @@ use crate::{
 };
 use bytemuck::{Pod, Zeroable};
 use rdma_fabric::{Fabric, FabricError, Group, GroupMemory, Region, RegionKey, RemoteAddr, Result, join::join_all};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// An edge as one of its ends receives it.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -66,12 +66,14 @@ impl Topology {
             Some(named) => Err(TopologyError::NoSuchEnd { contributor: me, named, members }),
             None => Ok(()),
         };
-        let mut halves: BTreeMap<usize, Vec<Half>> = BTreeMap::new();
+        let mut halves: HashMap<usize, Vec<Half>> = HashMap::new();
         for (source, destination) in all().filter(|_| inside.is_ok()) {
             let half = |peer: usize, destination| Half { peer: peer as u64, destination };
             halves.entry(source).or_default().push(half(destination, 1));
             halves.entry(destination).or_default().push(half(source, 0));
         }
+        let mut halves: Vec<_> = halves.into_iter().collect();
+        halves.sort_unstable_by_key(|(member, _)| *member);
         let mine = scattered(group, &memory, &halves).await?;
         let topology = inside.and(mine.map_err(TopologyError::from)).and_then(|mine| {
             let of = |side| mine.iter().filter(move |half| half.destination == side).map(|half| half.peer as usize);
@@ -81,17 +83,18 @@ impl Topology {
     }
 }
 
-/// Passes each member its half edges, and returns those of this member. The outer error has ended
+/// Passes each of these members its half edges, and returns those of this member. The outer error has ended
 /// the collective; the inner one is this member's.
 async fn scattered(
     group: &mut Group,
     memory: &GroupMemory,
-    halves: &BTreeMap<usize, Vec<Half>>,
+    halves: &[(usize, Vec<Half>)],
 ) -> Result<Result<Vec<Half>>> {
     let fabric = group.fabric().clone();
-    let outbox = TableHeader::register(&fabric, &halves.values().flatten().copied().collect::<Vec<_>>());
+    let outbox =
+        TableHeader::register(&fabric, &halves.iter().flat_map(|(_, halves)| halves).copied().collect::<Vec<_>>());
     let tickets = match &outbox {
-        Ok(_) => tickets(group, memory, halves.keys()).await,
+        Ok(_) => tickets(group, memory, halves.iter().map(|(member, _)| member)).await,
         Err(error) => Err(error.clone()),
     };
     group.barrier().await?;
@@ -138,7 +141,7 @@ async fn note(
     group: &Group,
     memory: &GroupMemory,
     outbox: u64,
-    halves: &BTreeMap<usize, Vec<Half>>,
+    halves: &[(usize, Vec<Half>)],
     tickets: Vec<u64>,
 ) -> Result<()> {
     let (fabric, contributor) = (group.fabric(), group.me() as u64);

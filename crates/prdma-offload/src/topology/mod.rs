@@ -31,7 +31,7 @@ pub use cartesian::{Cartesian, dims_create};
 pub use error::{Side, TopologyError};
 
 use bytemuck::{Pod, Zeroable};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// One end of an edge, from a member's perspective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,7 +142,7 @@ impl Topology {
 
 /// Returns edges to `named`, each labelled with the number of earlier edges to the same member.
 fn labelled(members: usize, side: Side, named: &[usize]) -> Result<Box<[Option<Edge>]>, TopologyError> {
-    let mut labels = BTreeMap::new();
+    let mut labels = HashMap::new();
     let edge = |(slot, member): (usize, &usize)| {
         let member = *member;
         if member >= members {

@@ -10,7 +10,7 @@ use crate::{
     publish::{TableHeader, publish},
 };
 use rdma_fabric::{Group, GroupMemory, Result};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 impl Cartesian {
     /// Makes a group of the same members, numbered so that each node has a block of the grid, and
@@ -94,7 +94,7 @@ async fn give(group: &Group, words: &GroupMemory, tables: &[Vec<Record>]) -> Res
 }
 
 fn traffic(tables: &[Vec<Record>]) -> Traffic {
-    let mut traffic: Traffic = vec![BTreeMap::new(); tables.len()];
+    let mut traffic: Traffic = vec![HashMap::new(); tables.len()];
     for (vertex, table) in tables.iter().enumerate() {
         for record in table {
             let Some(edge) = record.edge().filter(|edge| edge.member < tables.len() && edge.member != vertex) else {
@@ -115,7 +115,7 @@ async fn renumbered(group: &mut Group, vertex: usize) -> Result<Group, TopologyE
 }
 
 /// The traffic of each vertex with every other one, summed over both directions, by vertex.
-pub(super) type Traffic = Vec<BTreeMap<usize, u64>>;
+pub(super) type Traffic = Vec<HashMap<usize, u64>>;
 
 impl Cartesian {
     /// Returns the vertex of each member: nodes take blocks of the grid. `None` if nodes differ in
@@ -185,7 +185,7 @@ pub(super) fn greedy(traffic: &Traffic, nodes: &Nodes) -> Option<Vec<usize>> {
     let mut least = 0;
     for members in &nodes.members {
         let mut taken = Vec::with_capacity(members.len());
-        let mut gains: BTreeMap<usize, u64> = BTreeMap::new();
+        let mut gains: HashMap<usize, u64> = HashMap::new();
         while taken.len() < members.len() {
             while !left[least] {
                 least += 1;
