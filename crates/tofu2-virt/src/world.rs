@@ -5,7 +5,7 @@ use crate::JobError;
 use rdma_fabric::{FabricError, Rank, provider::KeepAlive};
 use std::{
     cell::{Cell, RefCell, RefMut},
-    collections::BTreeMap,
+    collections::HashMap,
     future::Future,
     pin::Pin,
     rc::Rc,
@@ -178,7 +178,7 @@ pub(super) type Rest = Pin<Box<dyn Future<Output = ()>>>;
 pub(super) struct Detached {
     /// The futures of each rank or helper, in the order detached. Not borrowed while one of them runs
     /// or is dropped.
-    by_rank: RefCell<BTreeMap<u32, Vec<Rest>>>,
+    by_rank: RefCell<HashMap<u32, Vec<Rest>>>,
     /// Whether the run has ended, so that nothing is polled any longer.
     closed: Cell<bool>,
 }
@@ -216,7 +216,8 @@ impl Detached {
     pub(super) fn close(&self) {
         self.closed.set(true);
         // Take them out of the borrow first: dropping them may detach more.
-        let all = self.by_rank.take();
+        let mut all: Vec<_> = self.by_rank.take().into_iter().collect();
+        all.sort_unstable_by_key(|(rank, _)| *rank);
         drop(all);
     }
 }

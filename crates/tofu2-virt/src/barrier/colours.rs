@@ -21,7 +21,7 @@ use rdma_fabric::{
     provider::{Colours, WaitState},
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     mem,
     task::{Context, Poll},
 };
@@ -29,8 +29,8 @@ use std::{
 /// The hardware barriers of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct ColourBarriers {
-    /// The barriers that members hold, in the order created.
-    barriers: BTreeMap<u64, Barrier>,
+    /// The barriers that members hold, with their numbers, in the order created.
+    barriers: Vec<(u64, Barrier)>,
     created: u64,
     /// The holder of each colour of a node. Never iterated.
     held: HashMap<(u32, u32), Held>,
@@ -75,7 +75,7 @@ impl ColourBarriers {
         if !members.contains(&rank) {
             return Err(FabricError::NotInGroup { rank, members: members.len() });
         }
-        let mut on: BTreeMap<u32, Rank> = BTreeMap::new();
+        let mut on: HashMap<u32, Rank> = HashMap::new();
         for &second in members {
             if let Some(first) = on.insert(machine.node_of(second.number()), second) {
                 return Err(ColourError::SharedNode { first, second }.into());
@@ -91,16 +91,16 @@ impl ColourBarriers {
         let with_room =
             |barrier: &Barrier| barrier.colour == colour && barrier.freed.is_none() && barrier.members == members;
         let barrier = match self.barriers.iter_mut().find(|(_, barrier)| with_room(barrier)) {
-            Some((&number, barrier)) => {
+            Some((number, barrier)) => {
                 barrier.holders += 1;
-                number
+                *number
             }
             None => {
                 self.created += 1;
                 let (members, waiting) = (members.to_vec(), Vec::new());
                 let (freed, holders, entered, latest, over, over_at) = (None, 1, 0, 0, 0, 0);
                 let new = Barrier { colour, members, holders, freed, entered, latest, over, over_at, waiting };
-                self.barriers.insert(self.created, new);
+                self.barriers.push((self.created, new));
                 self.created
             }
         };
@@ -111,8 +111,8 @@ impl ColourBarriers {
     /// Returns a rank's share of the barrier of a colour, and the barrier.
     fn of(&mut self, machine: &Machine, rank: u32, colour: u32) -> Option<(&mut Held, &mut Barrier)> {
         let held = self.held.get_mut(&(machine.node_of(rank), colour)).filter(|held| held.rank == rank)?;
-        let barrier = self.barriers.get_mut(&held.barrier)?;
-        Some((held, barrier))
+        let at = self.barriers.binary_search_by_key(&held.barrier, |(number, _)| *number).ok()?;
+        Some((held, &mut self.barriers[at].1))
     }
 }
 
@@ -126,7 +126,7 @@ impl Core {
             self.clock.wake_at(lane, self.clock.now());
         }
         if barrier.holders == 0 {
-            self.colours.barriers.remove(&number);
+            self.colours.barriers.retain(|(other, _)| *other != number);
         }
         self.colours.held.remove(&(self.machine.node_of(rank), colour));
     }

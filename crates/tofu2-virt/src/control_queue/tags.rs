@@ -1,7 +1,7 @@
 //! Steering tags, which determine the memory that an address denotes on a queue.
 
 use rdma_fabric::{RegionKey, control_queue::Stadd};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// A tag that was released is not reused until this many others have been released, so that
 /// accesses to outdated addresses fail.
@@ -19,7 +19,7 @@ pub(super) struct Space {
     /// Free automatic tags, the one that was released first at the front.
     free: VecDeque<u32>,
     /// The automatic tag of each region, by index and generation of its key.
-    known: BTreeMap<(u32, u32), u32>,
+    known: HashMap<(u32, u32), u32>,
 }
 
 /// The memory behind a tag.

@@ -18,7 +18,7 @@ use crate::{Awaited, JobError, Stuck};
 use exit::message_of;
 use rdma_fabric::{Rank, Time};
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -38,7 +38,7 @@ pub(super) struct Executor<'a, 'p> {
     failure: Option<JobError>,
     /// Ranks whose task has ended but which still have detached futures, and whether everything has
     /// succeeded so far.
-    ending: BTreeMap<u32, bool>,
+    ending: HashMap<u32, bool>,
     /// The rank whose task was prefetched last.
     soon: u32,
     left: usize,
@@ -65,7 +65,7 @@ impl<'a, 'p> Executor<'a, 'p> {
             tasks,
             finish_times: vec![Time::ZERO; ranks],
             failure: None,
-            ending: BTreeMap::new(),
+            ending: HashMap::new(),
             soon: 0,
             left: ranks,
             polls: 0,
@@ -223,7 +223,7 @@ impl<'a, 'p> Executor<'a, 'p> {
             return failure;
         }
         let first = (0..self.tasks.len() as u32).find(|rank| self.tasks.is_running(*rank));
-        let first = first.or(self.ending.keys().next().copied()).unwrap_or(0);
+        let first = first.or(self.ending.keys().min().copied()).unwrap_or(0);
         let at = Time::from_picos(self.world.core().clock.now());
         JobError::Deadlock { at, waiting: self.left, first: Rank::new(first), stuck: self.waiting_ranks() }
     }

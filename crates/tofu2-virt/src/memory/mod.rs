@@ -22,7 +22,7 @@ pub(super) use storage::NoStorage;
 use crate::program::ProgramMemory;
 use pages::Store;
 use rdma_fabric::{FabricError, Rank, RegionKey, RemoteAddr, Result, error::Mismatch};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use storage::{Gone, LocalTable, Stored};
 use symmetric::Symmetric;
 
@@ -34,14 +34,15 @@ pub(super) struct Memory {
     ranks: u32,
     /// Indexed by the sequence number of the collective allocation; numbers are not reused.
     symmetric: Vec<Symmetric>,
-    /// The terms of symmetric protected regions ([`rdma_fabric::AccessPolicy::terms`]), by number.
-    locked: BTreeMap<u32, [u64; 3]>,
+    /// The terms of symmetric protected regions ([`rdma_fabric::AccessPolicy::terms`]), in the order
+    /// of their numbers.
+    locked: Vec<(u32, [u64; 3])>,
     /// Indexed by rank; grown when a rank first registers.
     local: Vec<Option<Box<LocalTable>>>,
     /// The pages of these regions.
     store: Store,
     /// The parts of symmetric regions that are memory of another process, by index and rank.
-    programs: BTreeMap<(u32, u32), Box<dyn ProgramMemory>>,
+    programs: HashMap<(u32, u32), Box<dyn ProgramMemory>>,
     stored: Stored,
     /// The index and offset in a symmetric region at which a rank last wrote its own part.
     own: (u32, u64),
@@ -52,10 +53,10 @@ impl Memory {
         Memory {
             ranks,
             symmetric: Vec::new(),
-            locked: BTreeMap::new(),
+            locked: Vec::new(),
             local: Vec::new(),
             store: Store::default(),
-            programs: BTreeMap::new(),
+            programs: HashMap::new(),
             stored: Stored::default(),
             own: (SYMMETRIC, 0),
         }
@@ -84,7 +85,7 @@ impl Memory {
                 return Err(mismatch("alloc_symmetric", there.first(), bytes as u64, there.bytes() as u64));
             }
             Some(there) => {
-                let (mine, ours) = (terms.unwrap_or_default(), self.locked.get(&number).copied().unwrap_or_default());
+                let (mine, ours) = (terms.unwrap_or_default(), self.terms_of(number).unwrap_or_default());
                 if let Some((mine, ours)) = mine.into_iter().zip(ours).find(|(mine, ours)| mine != ours) {
                     return Err(mismatch("alloc_symmetric, locked,", there.first(), mine, ours));
                 }
@@ -146,7 +147,12 @@ impl Memory {
         !self.locked.is_empty()
             && key.generation == 0
             && key.index & SYMMETRIC != 0
-            && self.locked.contains_key(&(key.index & !SYMMETRIC))
+            && self.terms_of(key.index & !SYMMETRIC).is_some()
+    }
+
+    /// Returns the terms of the `number`-th symmetric region, if it is protected.
+    fn terms_of(&self, number: u32) -> Option<[u64; 3]> {
+        self.locked.binary_search_by_key(&number, |(number, _)| *number).ok().map(|at| self.locked[at].1)
     }
 
     /// Returns the length of a region in bytes.

@@ -6,7 +6,7 @@
 //! rank's.
 
 use super::{super::memory::Loc, QueueReport, RankState, Ranks, Status};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 
 /// The helpers of all ranks. Nothing is allocated before the first is started.
 #[derive(Debug, Default)]
@@ -14,11 +14,11 @@ pub(super) struct Helpers {
     /// The rank of each.
     ranks: Vec<u32>,
     /// By rank.
-    lanes: BTreeMap<u32, Vec<u32>>,
+    lanes: HashMap<u32, Vec<u32>>,
     /// Lanes that wait for operations that another lane of their rank has posted, by slot.
-    awaiting: BTreeMap<u32, u32>,
+    awaiting: HashMap<u32, u32>,
     /// Ranks of which a helper has failed.
-    failed: BTreeSet<u32>,
+    failed: HashSet<u32>,
 }
 
 impl Ranks {

@@ -74,7 +74,7 @@ struct Tracks {
     /// The lane of each slice: the offset from the first track.
     lanes: Vec<u8>,
     /// The number of lanes that each place needs.
-    needed: BTreeMap<(u32, Track), u8>,
+    needed: HashMap<(u32, Track), u8>,
 }
 
 impl Tracks {
@@ -94,7 +94,7 @@ impl Tracks {
         }
         let mut order: Vec<usize> = (0..timeline.slices.len()).collect();
         order.sort_by_key(|&i| (timeline.slices[i].begin, timeline.slices[i].end, i));
-        let mut busy: BTreeMap<(u32, Track), Vec<u64>> = BTreeMap::new();
+        let mut busy: HashMap<(u32, Track), Vec<u64>> = HashMap::new();
         let mut lanes = vec![0; timeline.slices.len()];
         for i in order {
             let slice = &timeline.slices[i];
@@ -212,8 +212,8 @@ fn shown(slice: &Slice, track: u64, labels: &Labels) -> Value {
 }
 
 /// For each command with several slices, the time at which the first begins and the last ends.
-fn spans(timeline: &Timeline) -> BTreeMap<u64, (u64, u64)> {
-    let mut spans: BTreeMap<u64, (u64, u64, u32)> = BTreeMap::new();
+fn spans(timeline: &Timeline) -> HashMap<u64, (u64, u64)> {
+    let mut spans: HashMap<u64, (u64, u64, u32)> = HashMap::new();
     for slice in &timeline.slices {
         let Some(id) = slice.id else { continue };
         let seen = spans.entry(id).or_insert((u64::MAX, 0, 0));
