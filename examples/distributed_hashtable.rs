@@ -1,7 +1,7 @@
 //! One hashtable in the memory of all ranks, each part with its own lock.
 //!
 //! Every rank inserts keys and looks up those of others, one insert for nine lookups; at the end
-//! all keys must be there. The table is [`repro::workloads::hashtable`], generic over the lock. Run
+//! all keys must be there. The table is [`workloads::hashtable`], generic over the lock. Run
 //! it between real processes, and in virtual time:
 //!
 //! ```text
@@ -14,11 +14,11 @@ use onesided::{
     Fabric, Group, Program, ProgramResult, Rank,
     lock::{RwLock, locks::LockKind},
 };
-use repro::workloads::{
+use std::{ffi::OsString, process::ExitCode};
+use workloads::{
     hashtable::{Hashtable, VolumeSize},
     locks::{Draws, WriterShare},
 };
-use std::{ffi::OsString, process::ExitCode};
 
 /// Inserts `keys` keys at each rank and looks up others, under locks of this kind.
 async fn distributed_hashtable(fabric: Fabric, kind: LockKind, keys: u32) -> ProgramResult<()> {

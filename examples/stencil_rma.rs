@@ -15,7 +15,7 @@ use onesided::{
     lock::locks::{OneLock, RpLock},
 };
 use rdma_fabric::Fabric;
-use repro::workloads::{Stencil, Tile, with_fences, with_lock_all};
+use workloads::{Stencil, Tile, with_fences, with_lock_all};
 
 /// Runs both forms, one after another.
 async fn stencil_rma(fabric: Fabric, side: usize, steps: u32) -> ProgramResult<()> {

@@ -14,7 +14,7 @@
 //! fields, computes the columns that need no shadow, waits, and computes the others, all in place.
 //! In virtual time a cell takes 30 ns per stage.
 //!
-//! The equations are in `repro::workloads::dynamics`; a bench measures the same. At the end every
+//! The equations are in `workloads::dynamics`; a bench measures the same. At the end every
 //! rank compares its fields, bit by bit, with the same grid computed by one loop, and the sums of
 //! mass and heat over all nodes with the initial ones.
 //!
@@ -31,10 +31,10 @@ use onesided::{
     },
 };
 use phases::Phases;
-use repro::workloads::dynamics::{
+use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
+use workloads::dynamics::{
     Alone, Atmosphere, DENSITY, Fields, HEAT, SHADOW, STAGES, STATES, Stage, Totals, Work, compute, fields, mapping,
 };
-use std::{ffi::OsString, fs, path::PathBuf, process::ExitCode, time::Duration};
 
 /// The time per cell and stage in virtual time. In wall-clock time, the computation itself takes
 /// time.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "cases")]
 pub mod cases;
 pub mod child;
 #[cfg(target_os = "linux")]
@@ -14,4 +15,5 @@ pub mod jobs;
 pub mod programs;
 pub mod table;
 
+#[cfg(feature = "cases")]
 pub use cases::Case;

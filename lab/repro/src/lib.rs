@@ -40,11 +40,11 @@ pub mod statistics;
 pub mod table;
 pub mod tally;
 pub mod unpublished;
-pub mod workloads;
 pub mod xmp_paper;
 
 pub use shape::Shape;
 pub use simulate::{Cost, JobRecord, Traced};
+pub use workloads;
 
 use std::path::PathBuf;
 use tofu2_sim::{JobError, virt::TopologyError};

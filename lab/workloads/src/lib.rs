@@ -4,6 +4,8 @@
 //! Elapsed times are picoseconds of the fabric's clock: virtual time on the simulator, wall-clock
 //! time elsewhere.
 
+#![forbid(unsafe_code)]
+
 pub mod dynamics;
 mod exchange;
 mod global;
@@ -58,7 +60,7 @@ pub struct Late {
 }
 
 /// The state of a rank between the beginning and the end.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     fabric: Fabric,
     until: Until,
 }
@@ -70,7 +72,7 @@ enum Until {
 }
 
 impl Together {
-    pub(super) async fn enter(self, fabric: &Fabric) -> ProgramResult<Inside> {
+    pub(crate) async fn enter(self, fabric: &Fabric) -> ProgramResult<Inside> {
         let until = match self {
             Together::Barrier => {
                 let mut world = Box::new(Box::pin(Group::world(fabric)).await?);
@@ -89,13 +91,13 @@ impl Together {
 
 impl Inside {
     /// Waits until all other ranks have finished using this rank's memory.
-    pub(super) async fn stay(self) -> ProgramResult<()> {
+    pub(crate) async fn stay(self) -> ProgramResult<()> {
         let me = self.fabric.rank();
         self.leave(me).await
     }
 
     /// Waits, if this is the home, until all other ranks have finished using its memory.
-    pub(super) async fn leave(self, home: Rank) -> ProgramResult<()> {
+    pub(crate) async fn leave(self, home: Rank) -> ProgramResult<()> {
         match self.until {
             Until::All(mut world) => Box::pin(world.barrier()).await?,
             Until::Clock(end) => {

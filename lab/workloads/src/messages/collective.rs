@@ -1,7 +1,7 @@
 //! Barriers, broadcasts and reductions (paper, sections 6.2 to 6.4).
 
 use super::{Library, blacs::OnBlacs, mpi::Mpi};
-use crate::workloads::RankFuture;
+use crate::RankFuture;
 use fmpl::{Fmpl, Op};
 use rdma_fabric::{Fabric, LocalSpan, ProgramResult, Time};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! updates at the end.
 
 use super::{Workload, draws::Drawn};
-use crate::workloads::hashtable::{Cells, VolumeSize};
+use crate::hashtable::{Cells, VolumeSize};
 use core::{hint::black_box, time::Duration};
 use rdma_fabric::{Fabric, Group, ProgramResult, Rank, Region, RemoteWord};
 

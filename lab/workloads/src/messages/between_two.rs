@@ -2,7 +2,7 @@
 //! with many posted receives (table 2).
 
 use super::{Library, blacs::OnBlacs, mpi::Mpi};
-use crate::workloads::{RankFuture, Together};
+use crate::{RankFuture, Together};
 use fmpl::{Communicator, Fmpl, Options, Receiving};
 use rdma_fabric::{Deps, Fabric, Prepared, ProgramResult, Rank, Region, op::Put, op::PutDescriptor};
 
