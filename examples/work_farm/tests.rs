@@ -1,6 +1,8 @@
 //! The work is completed although a worker is killed: of processes, of threads and in virtual time.
 
-use super::{Death, TASKS, farm};
+mod farm;
+
+use farm::{Death, TASKS, farm};
 use onesided::sim::{
     shm::{self, JOB_VARIABLE, Launcher, Threads},
     virt::{Job, Platform},
@@ -18,7 +20,7 @@ const DONE: &str = "WORK_FARM_DONE";
 fn the_work_is_done_when_a_process_is_killed() {
     let file = env::temp_dir().join(format!("work-farm-{}", process::id()));
     let binary = env::current_exe().expect("the running test has a path");
-    let args = ["--exact", "tests::is_a_rank", "--nocapture", "--test-threads=1"];
+    let args = ["--exact", "is_a_rank", "--nocapture", "--test-threads=1"];
     let launcher = Launcher::new(RANKS).segment_bytes(1 << 20).command(binary, args);
     let code = launcher.env(DONE, file.display().to_string()).run().expect("the job runs");
     let done = fs::read_to_string(&file);
