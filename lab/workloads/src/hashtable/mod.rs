@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use rdma_fabric::{Fabric, ProgramResult};
-//! use repro::workloads::hashtable::{Hashtable, VolumeSize};
+//! use workloads::hashtable::{Hashtable, VolumeSize};
 //! use rma_lock::locks::RpLock;
 //!
 //! /// Every rank inserts a key and finds it.
