@@ -6,6 +6,7 @@ use onesided::{
 };
 use std::{collections::VecDeque, process::Command, time::Duration};
 
+/// The number of tasks by default.
 pub(crate) const TASKS: u64 = 40;
 
 /// The end of a worker that is lost.

@@ -44,6 +44,7 @@ pub mod xmp_paper;
 
 pub use shape::Shape;
 pub use simulate::{Cost, JobRecord, Traced};
+#[doc(no_inline)]
 pub use workloads;
 
 use std::path::PathBuf;

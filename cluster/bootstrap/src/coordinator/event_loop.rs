@@ -43,7 +43,7 @@ pub(super) struct EventLoop {
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     connections: HashMap<u64, Connection>,
-    /// The deadlines of the connections that do not belong to a rank.
+    /// The deadlines of the connections that do not belong to a rank, by token: an older one has a smaller token.
     unauthenticated: HashMap<u64, Instant>,
     next: u64,
     job: Job,

@@ -4,7 +4,7 @@ use super::{Engine, Stage};
 use crate::{AcpError, Handle, Result};
 use std::cmp::Reverse;
 
-/// The errors of failed operations, by handle.
+/// The errors of failed operations, with their handles in ascending order.
 #[derive(Default)]
 pub(crate) struct Failures(Vec<(i64, AcpError)>);
 
